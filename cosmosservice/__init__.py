@@ -1,0 +1,1 @@
+"""Durable sessions for Google ADK agents on Azure Cosmos DB."""

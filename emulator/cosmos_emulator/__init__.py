@@ -1,0 +1,1 @@
+"""A Cosmos DB emulator that lives in the Python process."""
