@@ -1,8 +1,41 @@
-"""Exceptions of this package.
+"""Exceptions of this package, and ADK's own where ADK has one.
 
-CosmosServiceError
-└── ConfigurationError      a setting is missing or wrong
+    CosmosServiceError
+    ├── ConfigurationError            a setting is missing or wrong
+    │   ├── ContainerMismatchError    a container is missing or is not set up as it must be
+    │   └── MultipleWriteRegionsError the account accepts writes in several regions
+    ├── InvalidIdError                an app name, user id or session id that cannot be stored
+    ├── EventIdReusedError            another event of the session has this event's id
+    ├── TooLargeError                 a state document would pass what Cosmos DB takes
+    └── StorageError                  Cosmos DB did not do what was asked
+        ├── AuthenticationError       the key or the identity is not accepted
+        ├── ThrottledError            the account's throughput is used up (429)
+        ├── UnavailableError          no answer, or an answer that it cannot be done now
+        └── StateUpdatePendingError   the event is stored; its user: or app: state will follow
+
+    ADK's: StaleSessionError, SessionNotFoundError, AlreadyExistsError
+
+Every message says which operation failed and what was and was not stored. No message, repr or
+cause of an exception contains a key or a token.
 """
+
+from __future__ import annotations
+
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+
+try:
+    from google.adk.errors import StaleSessionError
+except ImportError:  # google-adk before 2.7
+
+    class StaleSessionError(ValueError):  # type: ignore[no-redef]
+        """The session was changed in storage since it was loaded."""
+
+
+STALE_MESSAGE = (
+    "The session has been modified in storage since it was loaded. "
+    "Please reload the session before appending more events."
+)
 
 
 class CosmosServiceError(Exception):
@@ -11,3 +44,71 @@ class CosmosServiceError(Exception):
 
 class ConfigurationError(CosmosServiceError):
     """A setting is missing or wrong: the message names it and says what to set."""
+
+
+class ContainerMismatchError(ConfigurationError):
+    """A database or container is missing, or is not set up as the service needs it."""
+
+
+class MultipleWriteRegionsError(ConfigurationError):
+    """Two regions could both accept the same event: order and uniqueness would be lost."""
+
+
+class InvalidIdError(CosmosServiceError, ValueError):
+    """An app name, user id or session id that Cosmos DB cannot keep. Nothing was stored."""
+
+
+class EventIdReusedError(CosmosServiceError, ValueError):
+    """The session already holds a different event under this id. Nothing was stored."""
+
+
+class TooLargeError(CosmosServiceError, ValueError):
+    """State that would not fit into one Cosmos DB document. Nothing was stored."""
+
+
+class StorageError(CosmosServiceError):
+    """Cosmos DB did not do what was asked."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class AuthenticationError(StorageError):
+    """The key or the identity was not accepted, or may not do this."""
+
+
+class ThrottledError(StorageError):
+    """Cosmos DB kept answering 429: the provisioned request units are used up."""
+
+
+class UnavailableError(StorageError):
+    """Cosmos DB gave no answer, or answered that it cannot serve the request now."""
+
+
+class StateUpdatePendingError(StorageError):
+    """The event IS stored; its `user:` or `app:` state is not yet visible to other sessions.
+
+    The session object holds the event. Nothing needs to be sent again: this process keeps trying
+    in the background, and otherwise the next reader of the session does it.
+    """
+
+
+__all__ = [
+    "STALE_MESSAGE",
+    "AlreadyExistsError",
+    "AuthenticationError",
+    "ConfigurationError",
+    "ContainerMismatchError",
+    "CosmosServiceError",
+    "EventIdReusedError",
+    "InvalidIdError",
+    "MultipleWriteRegionsError",
+    "SessionNotFoundError",
+    "StaleSessionError",
+    "StateUpdatePendingError",
+    "StorageError",
+    "ThrottledError",
+    "TooLargeError",
+    "UnavailableError",
+]

@@ -1,0 +1,299 @@
+"""What is stored: keys, document ids, shapes, and how the containers index them.
+
+Events container, partition key /session_id. Created, never changed.
+
+    id             tenant . seq . incarnation     the place in the log: creating it twice fails
+    document_type  adk_event | tombstone | restored | stub | chunk
+    session_id, user_id, app_name, incarnation, seq, stamp, schema_version
+    event_id, timestamp, author, content, actions …            (data_converters)
+
+Sessions container, partition key /user_id.
+
+    session      session_id, user_id, app_name, status, incarnation, first_seq, revision, state,
+                 last_update_time, created_at, updated_at, pending?, ttl?
+    user_state   user_id, app_name, state, stamps
+    app_state    the same, in a partition of its own
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from cosmosservice.errors import InvalidIdError
+
+SCHEMA_VERSION: Final = 1
+
+# An item may have 2 MB; the rest is for system properties and what the service adds.
+ITEM_LIMIT: Final = 2_000_000
+MAX_ID_BYTES: Final = 1_023
+MAX_PARTITION_KEY_BYTES: Final = 2_048
+
+EVENT: Final = "adk_event"
+TOMBSTONE: Final = "tombstone"
+RESTORED: Final = "restored"
+STUB: Final = "stub"
+CHUNK: Final = "chunk"
+SESSION: Final = "session"
+USER_STATE: Final = "user_state"
+APP_STATE: Final = "app_state"
+
+ACTIVE: Final = "active"
+DELETED: Final = "deleted"
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ContainerDefinition:
+    """Partition key, indexing policy and TTL setting of one container."""
+
+    partition_key: str
+    indexing_policy: dict[str, Any]
+    default_ttl: int = -1  # on, and nothing expires unless its document says so
+
+
+# Events are found by their id alone: a range of ids is a range of the log. Nothing else is
+# indexed, which is what keeps an append cheap.
+EVENTS_CONTAINER: Final = ContainerDefinition(
+    partition_key="/session_id",
+    indexing_policy={
+        "indexingMode": "consistent",
+        "automatic": True,
+        "includedPaths": [{"path": "/id/?"}],
+        "excludedPaths": [{"path": "/*"}],
+    },
+)
+
+SESSIONS_CONTAINER: Final = ContainerDefinition(
+    partition_key="/user_id",
+    indexing_policy={
+        "indexingMode": "consistent",
+        "automatic": True,
+        "includedPaths": [
+            {"path": "/app_name/?"},
+            {"path": "/status/?"},
+            {"path": "/last_update_time/?"},
+            {"path": "/user_id/?"},
+            {"path": "/session_id/?"},
+        ],
+        "excludedPaths": [{"path": "/*"}],
+        "compositeIndexes": [
+            [
+                {"path": "/last_update_time", "order": "ascending"},
+                {"path": "/user_id", "order": "ascending"},
+                {"path": "/session_id", "order": "ascending"},
+            ]
+        ],
+    },
+)
+
+_UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
+
+
+def escape(text: str) -> str:
+    """Injective, into characters that are safe in an id and a URL; never yields a dot."""
+    return _UNSAFE.sub(lambda m: b"~%02X" % m[0][0], text.encode()).decode("ascii")
+
+
+def _check(name: str, value: str, limit: int = MAX_PARTITION_KEY_BYTES) -> None:
+    if not isinstance(value, str):
+        raise InvalidIdError(f"{name} must be a string, not {type(value).__name__}.")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise InvalidIdError(
+            f"{name} contains half of a surrogate pair, which is not text. Nothing was stored."
+        ) from None
+    if size > limit:
+        raise InvalidIdError(
+            f"{name} has {size} bytes; Cosmos DB takes {limit} there. Nothing was stored."
+        )
+
+
+def _document_id(kind: str, *parts: str) -> str:
+    made = ".".join((kind, *map(escape, parts)))
+    if len(made) > MAX_ID_BYTES:
+        raise InvalidIdError(
+            f"The {kind} document's id would have {len(made)} bytes; Cosmos DB takes"
+            f" {MAX_ID_BYTES}. Use a shorter app name or session id (characters other than"
+            " letters, digits, - and _ count three times). Nothing was stored."
+        )
+    return made
+
+
+@dataclass(frozen=True)
+class StateKey:
+    """Where a user's or an app's state is kept."""
+
+    kind: str  # USER_STATE or APP_STATE
+    app_name: str
+    user_id: str  # partition key
+
+    @classmethod
+    def of_user(cls, app_name: str, user_id: str) -> StateKey:
+        if not app_name:
+            raise InvalidIdError("The app name is empty. Nothing was stored.")
+        _check("The app name", app_name)
+        _check("The user id", user_id)
+        return cls(USER_STATE, app_name, user_id)
+
+    @classmethod
+    def of_app(cls, app_name: str) -> StateKey:
+        # A partition of its own. A user whose id happens to name it shares the partition,
+        # never a document: the ids differ.
+        return cls(APP_STATE, app_name, f"app:{app_name}")
+
+    @cached_property
+    def document_id(self) -> str:
+        return _document_id(self.kind, self.app_name)
+
+
+@dataclass(frozen=True)
+class SessionKey:
+    """One session: its tenant, its partitions and its document ids."""
+
+    app_name: str
+    user_id: str
+    session_id: str
+
+    def __post_init__(self) -> None:
+        if not self.app_name:
+            raise InvalidIdError("The app name is empty. Nothing was stored.")
+        if not self.session_id:
+            raise InvalidIdError("The session id is empty. Nothing was stored.")
+        _check("The app name", self.app_name)
+        _check("The user id", self.user_id)
+        _check("The session id", self.session_id)
+        _ = self.document_id, self.app.document_id
+
+    @cached_property
+    def document_id(self) -> str:
+        return _document_id(SESSION, self.app_name, self.session_id)
+
+    @cached_property
+    def tenant(self) -> str:
+        """Tells sessions with the same id apart inside the partition that they share."""
+        parts = (self.app_name, self.user_id, self.session_id)
+        digest = hashlib.sha256("\0".join(map(escape, parts)).encode()).digest()
+        return digest[:16].hex()
+
+    @cached_property
+    def user(self) -> StateKey:
+        return StateKey(USER_STATE, self.app_name, self.user_id)
+
+    @cached_property
+    def app(self) -> StateKey:
+        return StateKey.of_app(self.app_name)
+
+    def event_id(self, seq: int, incarnation: str) -> str:
+        return f"{self.tenant}.{seq:010d}.{incarnation}"
+
+    def first_id(self, seq: int) -> str:
+        """Not greater than the id of any log document from `seq` on."""
+        return f"{self.tenant}.{seq:010d}"
+
+    @property
+    def last_id(self) -> str:
+        """Greater than the id of every log document ('/' follows '.')."""
+        return f"{self.tenant}/"
+
+    def chunk_id(self, upload: str, number: int) -> str:
+        """Chunks stand before the log ('-' precedes '.'), so no read of the log meets them."""
+        return f"{self.tenant}-{upload}-{number:04d}"
+
+    @property
+    def first_chunk_id(self) -> str:
+        return f"{self.tenant}-"
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What a session object knows: of which incarnation, and up to which event."""
+
+    incarnation: str
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{self.incarnation}:{self.seq}"
+
+    @classmethod
+    def parse(cls, text: str | None) -> Marker | None:
+        incarnation, _, seq = (text or "").rpartition(":")
+        return cls(incarnation, int(seq)) if incarnation and seq.isdecimal() else None
+
+
+def new_incarnation() -> str:
+    return secrets.token_hex(6)
+
+
+def iso(timestamp: float) -> str:
+    moment = datetime.datetime.fromtimestamp(timestamp, datetime.UTC)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def session_document(
+    key: SessionKey,
+    *,
+    incarnation: str,
+    first_seq: int,
+    state: Document,
+    now: float,
+    ttl: int | None,
+    pending: Document | None,
+) -> Document:
+    document: Document = {
+        "id": key.document_id,
+        "document_type": SESSION,
+        "session_id": key.session_id,
+        "user_id": key.user_id,
+        "app_name": key.app_name,
+        "status": ACTIVE,
+        "incarnation": incarnation,
+        "first_seq": first_seq,
+        "revision": first_seq - 1,
+        "state": state,
+        "last_update_time": now,
+        "created_at": iso(now),
+        "updated_at": iso(now),
+        "schema_version": SCHEMA_VERSION,
+    }
+    if ttl is not None:
+        document["retention"] = ttl
+    if pending:
+        document["pending"] = pending
+    return document
+
+
+def state_document(key: StateKey, state: Document, stamps: Document) -> Document:
+    return {
+        "id": key.document_id,
+        "document_type": key.kind,
+        "user_id": key.user_id,
+        "app_name": key.app_name,
+        "state": state,
+        "stamps": stamps,
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def log_document(
+    key: SessionKey, *, kind: str, incarnation: str, seq: int, stamp: int, fields: Document
+) -> Document:
+    return {
+        "id": key.event_id(seq, incarnation),
+        "document_type": kind,
+        "session_id": key.session_id,
+        "user_id": key.user_id,
+        "app_name": key.app_name,
+        "incarnation": incarnation,
+        "seq": seq,
+        "stamp": stamp,
+        **fields,
+        "schema_version": SCHEMA_VERSION,
+    }
