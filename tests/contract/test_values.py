@@ -1,0 +1,88 @@
+"""Values of state come back as what they were, in every scope."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.support.adk import event, reload
+from tests.support.stores import DURABLE
+
+PLAIN = {
+    "none": None,
+    "true": True,
+    "false": False,
+    "zero": 0,
+    "one": 1,
+    "negative": -7,
+    "empty_string": "",
+    "empty_list": [],
+    "empty_dict": {},
+    "fraction": 0.1 + 0.2,
+    "float_that_is_whole": 1.0,
+    "negative_zero": -0.0,
+    "tiny": 5e-324,
+    "huge": 1.7976931348623157e308,
+    "time": 1757296962.409481,
+    "above_2_53": 2**53 + 1,
+    "above_2_64": -(2**64) - 1,
+    "beyond_a_double": 10**400,
+    "text": "naïve ☃ 👩‍🚀 \u2028 \x00 \x7f",
+    "lone_surrogate": "a\ud800b",
+    "nested": {"a": [{"b": [None, True, 1.0, []]}, {}], "": {"$": {"~": {"/": None}}}},
+}
+
+
+def same(left, right) -> bool:
+    """Equal in value and in type all the way down: 1, 1.0 and True are three things."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, float):
+        return repr(left) == repr(right)
+    return left == right
+
+
+@pytest.mark.parametrize("prefix", ["", "user:", "app:"])
+@pytest.mark.parametrize("name", PLAIN)
+async def test_plain_values_survive_exactly(service, app, prefix, name):
+    created, appended = f"{prefix}created", f"{prefix}appended"
+    session = await service.create_session(
+        app_name=app, user_id="ann", state={created: PLAIN[name]}
+    )
+    await service.append_event(session, event("set", delta={appended: PLAIN[name]}))
+    stored = await reload(service, session)
+    assert same(stored.state[created], PLAIN[name])
+    assert same(stored.state[appended], PLAIN[name])
+    assert same(stored.events[0].actions.state_delta, {appended: PLAIN[name]})
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf], ids=repr)
+async def test_floats_that_json_lacks_survive(service, app, value):
+    session = await service.create_session(app_name=app, user_id="ann", state={"user:v": value})
+    await service.append_event(session, event("set", delta={"v": [value]}))
+    stored = await reload(service, session)
+    assert repr(stored.state) == repr({"v": [value], "user:v": value})
+
+
+async def test_values_may_be_overwritten_by_ones_of_another_kind(service, app):
+    session = await service.create_session(app_name=app, user_id="ann", state={"v": "text"})
+    for value in PLAIN.values():
+        await service.append_event(session, event("set", delta={"v": value}))
+        assert same((await reload(service, session)).state, {"v": value})
+
+
+@pytest.mark.claims(DURABLE)
+async def test_what_cannot_be_stored_becomes_its_repr_with_a_warning(service, app, caplog):
+    session = await service.create_session(app_name=app, user_id="ann")
+    await service.append_event(session, event("set", delta={"f": len, "ok": 1, "user:f": [len]}))
+    assert any(record.levelname == "WARNING" for record in caplog.records)
+    stored = await reload(service, session)
+    assert stored.state["ok"] == 1
+    assert isinstance(stored.state["f"], str)
+    assert "len" in stored.state["f"]
+    assert "len" in stored.state["user:f"][0]

@@ -1,0 +1,81 @@
+"""The stores that the suites run on, and what each claims to do.
+
+A store opens any number of services on the same data: what one writes, another reads. That is how a
+test looks at a session as a second process would.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from google.adk.sessions import BaseSessionService, InMemorySessionService
+
+from tests.support.adk import ADK
+
+MODERN = "modern"
+"""Behaviour that ADK's own in-memory service has since 2.x; ours has it on every version."""
+
+DURABLE = "durable"
+"""What only a store can do: several holders of one session, conflicts, survival, exact values."""
+
+
+class Store(Protocol):
+    """A place where sessions are kept."""
+
+    def open(self, **options: Any) -> BaseSessionService:
+        """A service on this store."""
+
+    async def close(self) -> None:
+        """Closes every service that was opened."""
+
+
+class MemoryStore:
+    """ADK's own service. It shares nothing, so it is the same one each time."""
+
+    def __init__(self) -> None:
+        self._service = InMemorySessionService()
+
+    def open(self, **options: Any) -> BaseSessionService:
+        assert not options, "ADK's service has no options"
+        return self._service
+
+    async def close(self) -> None:
+        pass
+
+
+class CosmosStore:
+    """Ours, however it is reached: `connect(**options)` makes one more service on the same data."""
+
+    def __init__(self, connect: Callable[..., Any]) -> None:
+        self._connect = connect
+        self._opened: list[Any] = []
+
+    def open(self, **options: Any) -> Any:
+        service = self._connect(**options)
+        self._opened.append(service)
+        return service
+
+    async def close(self) -> None:
+        for service in self._opened:
+            await service.close()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to keep sessions, by name."""
+
+    name: str
+    claims: frozenset[str]
+
+
+def kinds() -> list[Kind]:
+    """Every store that can be had here."""
+    in_memory = Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ()))
+    if importlib.util.find_spec("cosmosservice.cosmos_session_service") is None:
+        return [in_memory]
+    ours = ["embedded", "http"] + (["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else [])
+    return [in_memory, *(Kind(name, frozenset({MODERN, DURABLE})) for name in ours)]
