@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint types unit check lock clean
+.PHONY: help test lint types unit check test-web containers lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,6 +35,12 @@ unit: $(STAMP)
 check: test ## test, and the security checks
 	$(BIN)/bandit -q -r cosmosservice emulator/cosmos_emulator -c pyproject.toml
 	$(BIN)/pip-audit --skip-editable
+
+test-web: $(STAMP) ## drive adk web in headless Chromium (needs chromium and chromedriver)
+	$(BIN)/python -m pytest tests/web
+
+containers: $(STAMP) ## write deploy/containers.json from the code
+	$(BIN)/python -m cosmosservice.cli.provision > deploy/containers.json
 
 lock: ## compile requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml

@@ -3,7 +3,7 @@
 //   az deployment group create --resource-group <group> --template-file deploy/sessions.bicep \
 //     --parameters accountName=<account> principalIds="['<object id of the managed identity>']"
 //
-// containers.json is written by `python -m cosmosservice.containers` from the definitions that the code itself uses.
+// containers.json is written by `make containers` from the definitions that the code itself uses.
 
 targetScope = 'resourceGroup'
 

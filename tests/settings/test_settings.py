@@ -193,8 +193,8 @@ def test_key_is_not_in_the_models_own_error():
     assert KEY not in str(caught.value)
 
 
-def test_import_pulls_neither_azure_nor_adk():
+def test_import_pulls_neither_azure_nor_the_emulator():
     code = "import sys, cosmosservice.settings as _; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
-    assert not loaded & {"azure.cosmos", "google.adk", "cosmos_emulator", "dotenv", "aiohttp"}
+    assert not loaded & {"azure.cosmos", "cosmos_emulator", "dotenv", "aiohttp"}

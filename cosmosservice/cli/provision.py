@@ -1,0 +1,111 @@
+"""The database and containers as `az` commands and as Bicep, from the definitions in `documents`.
+
+`python -m cosmosservice.cli.provision` prints `deploy/containers.json`, which the Bicep files load.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER, ContainerDefinition
+from cosmosservice.settings import Settings
+
+DATA_CONTRIBUTOR = "00000000-0000-0000-0000-000000000002"
+CONTAINERS = {"sessions": SESSIONS_CONTAINER, "events": EVENTS_CONTAINER}
+LOADED = "loadJsonContent('containers.json')"
+
+
+def properties(definition: ContainerDefinition) -> dict[str, Any]:
+    """A container as Azure's resource manager wants it, but for its name."""
+    return {
+        "partitionKey": {"paths": [definition.partition_key], "kind": "Hash", "version": 2},
+        "indexingPolicy": definition.indexing_policy,
+        "defaultTtl": definition.default_ttl,
+    }
+
+
+def containers_json() -> str:
+    return json.dumps({name: properties(each) for name, each in CONTAINERS.items()}, indent=2)
+
+
+def bicep(settings: Settings) -> str:
+    """`deploy/sessions.bicep` with the containers in it and the settings as its defaults."""
+    defaults = {
+        "accountName": account_name(settings),
+        "databaseName": settings.database,
+        "sessionContainerName": settings.session_container,
+        "conversationContainerName": settings.conversation_container,
+    }
+
+    def parameter(declared: re.Match[str]) -> str:
+        name = declared[1]
+        if name not in defaults:
+            return declared[0]
+        return f"param {name} string = {_literal(defaults[name])}"
+
+    text = _template().replace(LOADED, _literal(json.loads(containers_json())))
+    text = re.sub(r"\n//\n// containers\.json .*", "", text)
+    return re.sub(r"param (\w+) string\b.*", parameter, text).rstrip()
+
+
+def az_commands(settings: Settings) -> str:
+    account = f'--account-name {shlex.quote(account_name(settings))} --resource-group "$GROUP"'
+    database = shlex.quote(settings.database)
+    lines = [
+        "GROUP='resource group of the account'",
+        "PRINCIPAL_ID='object id of the identity that reads and writes sessions'",
+        f"az cosmosdb sql database create {account} --name {database}",
+    ]
+    for name, definition in (
+        (settings.session_container, SESSIONS_CONTAINER),
+        (settings.conversation_container, EVENTS_CONTAINER),
+    ):
+        policy = json.dumps(definition.indexing_policy, separators=(",", ":"))
+        lines.append(
+            f"az cosmosdb sql container create {account} --database-name {database}"
+            f" --name {shlex.quote(name)} --partition-key-path {definition.partition_key}"
+            f" --partition-key-version 2 --ttl={definition.default_ttl}"
+            f" --idx {shlex.quote(policy)}"
+        )
+    scope = shlex.quote("/dbs/" + settings.database)
+    lines.append(
+        f"az cosmosdb sql role assignment create {account}"
+        f' --role-definition-id {DATA_CONTRIBUTOR} --scope {scope} --principal-id "$PRINCIPAL_ID"'
+    )
+    return "\n".join(lines)
+
+
+def account_name(settings: Settings) -> str:
+    return (urlsplit(settings.endpoint).hostname or "").split(".")[0]
+
+
+def _template() -> str:
+    here = Path(__file__).parent
+    installed, checkout = here / "sessions.bicep", here.parents[1] / "deploy" / "sessions.bicep"
+    return (installed if installed.exists() else checkout).read_text(encoding="utf-8")
+
+
+def _literal(value: Any, indent: str = "") -> str:
+    """JSON as Bicep writes it: no commas, single quotes, bare keys."""
+    deeper = indent + "  "
+    match value:
+        case dict():
+            inner = [f"{deeper}{key}: {_literal(each, deeper)}\n" for key, each in value.items()]
+            return "{\n" + "".join(inner) + indent + "}"
+        case list():
+            inner = [f"{deeper}{_literal(each, deeper)}\n" for each in value]
+            return "[\n" + "".join(inner) + indent + "]"
+        case str():
+            escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\${")
+            return f"'{escaped}'"
+        case _:
+            return json.dumps(value)
+
+
+if __name__ == "__main__":
+    print(containers_json())

@@ -1,0 +1,103 @@
+"""What is deployed is what the code would create."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cosmosservice.cli import provision
+from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
+from cosmosservice.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+MAIN = (ROOT / "deploy/main.bicep").read_text()
+SESSIONS = (ROOT / "deploy/sessions.bicep").read_text()
+SETTINGS = Settings(
+    endpoint="https://contoso.documents.azure.com:443/",
+    database="o'brien",
+    session_container="chats",
+    conversation_container="turns",
+)
+
+
+def test_containers_json_is_what_the_code_creates():
+    text = (ROOT / "deploy/containers.json").read_text()
+    assert text == provision.containers_json() + "\n", "run `make containers`"
+
+
+@pytest.mark.parametrize(
+    ("name", "definition"), [("sessions", SESSIONS_CONTAINER), ("events", EVENTS_CONTAINER)]
+)
+def test_containers_json_has_partition_key_indexing_and_ttl(name, definition):
+    deployed = json.loads((ROOT / "deploy/containers.json").read_text())[name]
+    assert deployed == {
+        "partitionKey": {"paths": [definition.partition_key], "kind": "Hash", "version": 2},
+        "indexingPolicy": definition.indexing_policy,
+        "defaultTtl": -1,
+    }
+
+
+def test_bicep_uses_each_definition_for_its_container():
+    assert "loadJsonContent('containers.json')" in SESSIONS
+    assert "union(containers.sessions, { id: sessionContainerName })" in SESSIONS
+    assert "union(containers.events, { id: conversationContainerName })" in SESSIONS
+
+
+def test_bicep_has_one_write_region():
+    assert "enableMultipleWriteLocations: false" in MAIN
+
+
+def test_bicep_hands_every_parameter_of_the_module_over():
+    declared = set(re.findall(r"^param (\w+)", SESSIONS, re.MULTILINE))
+    handed = re.search(r"module sessions .*?params: \{(.*?)\n  \}", MAIN, re.DOTALL)[1]
+    assert set(re.findall(r"^ +(\w+):", handed, re.MULTILINE)) == declared
+
+
+def test_bicep_has_the_default_names_of_the_settings():
+    for text in (MAIN, SESSIONS):
+        assert "param sessionContainerName string = 'sessions'" in text
+        assert "param conversationContainerName string = 'events'" in text
+
+
+def test_printed_bicep_stands_alone_and_has_the_names_of_the_settings():
+    text = provision.bicep(SETTINGS)
+    assert "loadJsonContent" not in text
+    assert "containers.json" not in text
+    assert "param accountName string = 'contoso'\n" in text
+    assert "param databaseName string = 'o\\'brien'\n" in text
+    assert "param sessionContainerName string = 'chats'\n" in text
+    assert "param conversationContainerName string = 'turns'\n" in text
+    assert "      '/session_id'\n" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_printed_az_commands_name_the_same_things():
+    commands = [shlex.split(line) for line in provision.az_commands(SETTINGS).splitlines()]
+
+    def option(command, name):
+        return command[command.index(name) + 1]
+
+    _, _, database, chats, turns, role = commands
+    assert option(database, "--name") == "o'brien"
+    for command, name, definition in (
+        (chats, "chats", SESSIONS_CONTAINER),
+        (turns, "turns", EVENTS_CONTAINER),
+    ):
+        assert option(command, "--account-name") == "contoso"
+        assert option(command, "--name") == name
+        assert option(command, "--partition-key-path") == definition.partition_key
+        assert json.loads(option(command, "--idx")) == definition.indexing_policy
+        assert "--ttl=-1" in command
+    assert option(role, "--scope") == "/dbs/o'brien"
+
+
+def test_workflow_runs_make_targets_that_exist():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            if step.get("run", "").startswith("make "):
+                assert set(step["run"].split()[1:]) <= targets
