@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from google.adk.sessions import Session
 
-from tests.support.adk import StaleSessionError, event, reload, texts
+from cosmosservice.errors import StaleSessionError
+from tests.support.adk import event, reload, texts
 from tests.support.stores import DURABLE
 
 pytestmark = pytest.mark.claims(DURABLE)

@@ -11,11 +11,6 @@ from google.adk.sessions import BaseSessionService, Session
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
-try:
-    from cosmosservice.errors import StaleSessionError as StaleSessionError
-except ModuleNotFoundError:
-    from google.adk.errors import StaleSessionError as StaleSessionError
-
 ADK = tuple(int(part) for part in version("google-adk").split(".")[:2])
 
 _moments = itertools.count(1_700_000_000)
