@@ -7,30 +7,41 @@ async def test_…(service, store, app): …              `store.open()` is a se
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 import pytest
 
-from tests.support.stores import CosmosStore, MemoryStore, kinds
+from tests.support.stores import CosmosStore, MemoryStore, Store, kinds
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "store" not in metafunc.fixturenames:
-        return
     needs = {claim for mark in metafunc.definition.iter_markers("claims") for claim in mark.args}
     able = [kind.name for kind in kinds() if needs <= kind.claims]
-    metafunc.parametrize("store", able, indirect=True)
+    for fixture in {"store", "sync_store"} & set(metafunc.fixturenames):
+        metafunc.parametrize(fixture, able, indirect=True)
+
+
+def make_store(request: pytest.FixtureRequest) -> Store:
+    if request.param == "in_memory":
+        return MemoryStore()
+    return CosmosStore(request.getfixturevalue(f"connect_{request.param}"))
 
 
 @pytest.fixture
 async def store(request: pytest.FixtureRequest):
     """One of the stores."""
-    if request.param == "in_memory":
-        made = MemoryStore()
-    else:
-        made = CosmosStore(request.getfixturevalue(f"connect_{request.param}"))
+    made = make_store(request)
     yield made
     await made.close()
+
+
+@pytest.fixture
+def sync_store(request: pytest.FixtureRequest):
+    """One of the stores, for tests that make and end their own event loops."""
+    made = make_store(request)
+    yield made
+    asyncio.run(made.close())
 
 
 @pytest.fixture
