@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint types unit check test-web containers lock clean
+.PHONY: help test lint types unit check test-web containers bench lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,6 +41,10 @@ test-web: $(STAMP) ## drive adk web in headless Chromium (needs chromium and chr
 
 containers: $(STAMP) ## write deploy/containers.json from the code
 	$(BIN)/python -m cosmosservice.cli.provision > deploy/containers.json
+
+bench: $(STAMP) ## measure beside the other session services, write docs/benchmarks.md
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock
+	$(BIN)/python -m benchmarks
 
 lock: ## compile requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml

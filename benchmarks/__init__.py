@@ -1,0 +1,1 @@
+"""Measures the session service beside its peers: `python -m benchmarks --help`."""

@@ -1,0 +1,79 @@
+"""`python -m benchmarks`: measures, prints, and writes docs/benchmarks.md after a full run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import logging
+import sys
+import warnings
+
+from rich.console import Console
+
+from benchmarks import machine, report
+from benchmarks.results import Result
+from benchmarks.servers import ServerMissing
+from benchmarks.stand import Stand
+from benchmarks.workloads import WORKLOADS
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="The session service beside its peers."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, few runs; does not write the docs"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=list(WORKLOADS),
+        metavar="NAME",
+        help=f"one workload (may be repeated; does not write the docs): {', '.join(WORKLOADS)}",
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    return parser.parse_args()
+
+
+async def run(options: argparse.Namespace, console: Console) -> tuple[dict[str, str], list[Result]]:
+    names = options.only or list(WORKLOADS)
+    results = []
+    async with Stand(quick=options.quick) as stand:
+        for number, name in enumerate(names, 1):
+            with console.status(f"{number} of {len(names)}: {name}"):
+                result = await WORKLOADS[name](stand)
+            report.print_result(console, result)
+            results.append(result)
+        return machine.describe(stand.started.values()), results
+
+
+def main() -> int:
+    options = parse()
+    # Chatter of the peers' libraries, which would cost them time as well.
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    console = Console(stderr=options.json)
+    try:
+        described, results = asyncio.run(run(options, console))
+    except ServerMissing as missing:
+        console.print(f"[red]{missing}[/]")
+        return 1
+    for what, value in described.items():
+        console.print(f"{what}: {value}", highlight=False)
+    if options.json:
+        figures = {
+            "machine": described,
+            "workloads": [dataclasses.asdict(result) for result in results],
+        }
+        json.dump(figures, sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    if not options.quick and not options.only:
+        report.write_docs(described, results)
+        console.print(f"Written: docs/{report.PAGE.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
