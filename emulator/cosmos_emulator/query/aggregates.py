@@ -1,0 +1,84 @@
+"""COUNT, SUM, MIN, MAX, AVG over the rows of a group."""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from .values import ARRAY, UNDEFINED, is_number, number, rank, sort_key
+
+
+class Aggregate(Protocol):
+    def add(self, value: Any) -> None: ...
+
+    def result(self) -> Any: ...
+
+
+Factory = Callable[[], Aggregate]
+
+
+class _Count:
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, value: Any) -> None:
+        if value is not UNDEFINED:
+            self._count += 1
+
+    def result(self) -> Any:
+        return self._count
+
+
+class _Sum:
+    """Undefined values are left out; one that is no number makes the whole sum undefined."""
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._count = 0
+        self._valid = True
+
+    def add(self, value: Any) -> None:
+        if is_number(value):
+            self._sum += value
+            self._count += 1
+        elif value is not UNDEFINED:
+            self._valid = False
+
+    def result(self) -> Any:
+        return number(self._sum) if self._valid else UNDEFINED
+
+
+class _Average(_Sum):
+    def result(self) -> Any:
+        return number(self._sum / self._count) if self._valid and self._count else UNDEFINED
+
+
+class _Extreme:
+    """By the order of types; an array or an object makes the result undefined."""
+
+    def __init__(self, *, largest: bool) -> None:
+        self._largest = largest
+        self._value: Any = UNDEFINED
+        self._valid = True
+
+    def add(self, value: Any) -> None:
+        if value is UNDEFINED:
+            return
+        if rank(value) >= ARRAY:
+            self._valid = False
+        elif self._value is UNDEFINED or (
+            sort_key(value) > sort_key(self._value)
+            if self._largest
+            else sort_key(value) < sort_key(self._value)
+        ):
+            self._value = value
+
+    def result(self) -> Any:
+        return self._value if self._valid else UNDEFINED
+
+
+AGGREGATES: Final[dict[str, Factory]] = {
+    "COUNT": _Count,
+    "SUM": _Sum,
+    "AVG": _Average,
+    "MIN": lambda: _Extreme(largest=False),
+    "MAX": lambda: _Extreme(largest=True),
+}

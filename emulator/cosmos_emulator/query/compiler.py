@@ -1,0 +1,333 @@
+"""Expressions to closures: what a query computes for one row.
+
+A row is a dict of the aliases in scope and of the parameters (`@name`). Slots whose names start
+with `#` hold what GROUP BY and the aggregates computed before the row is projected.
+"""
+
+import operator
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from . import nodes
+from .aggregates import AGGREGATES, Factory
+from .errors import QueryError
+from .functions import FUNCTIONS, LAZY_FUNCTIONS
+from .operators import ARITHMETIC, like_pattern
+from .values import UNDEFINED, comparable, equal, identity, is_number, number
+
+Row = dict[str, Any]
+Evaluate = Callable[[Row], Any]
+# Compiles a subquery to a function from the outer row to its results; given by `plan`.
+CompileQuery = Callable[[nodes.Query, frozenset[str]], Callable[[Row], Iterator[Any]]]
+
+_RANGES: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(slots=True)
+class Grouping:
+    """What the SELECT clause of an aggregating query needs from its groups."""
+
+    keys: tuple[nodes.Expression, ...]
+    aggregates: list[tuple[str, Factory, Evaluate]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression stands: the aliases it may use, and the groups it sees, if any."""
+
+    names: frozenset[str]
+    subquery: CompileQuery
+    grouping: Grouping | None = None
+
+
+def compile_expression(node: nodes.Expression, scope: Scope) -> Evaluate:
+    """The closure that evaluates `node`. Unknown names and functions are errors here, at once."""
+    if scope.grouping is not None and node in scope.grouping.keys:
+        slot = f"#key{scope.grouping.keys.index(node)}"
+        return lambda row: row[slot]
+    match node:
+        case nodes.Constant(value):
+            return lambda row: value
+        case nodes.Parameter(name):
+            return lambda row: _parameter(row, name)
+        case nodes.Reference(name):
+            return _reference(name, scope)
+        case nodes.Member(target, key):
+            return _member(target, key, scope)
+        case nodes.ArrayLiteral(items):
+            return _array([compile_expression(item, scope) for item in items])
+        case nodes.ObjectLiteral(properties):
+            return _object([(name, compile_expression(item, scope)) for name, item in properties])
+        case nodes.Unary(sign, operand):
+            return _unary(sign, compile_expression(operand, scope))
+        case nodes.Binary(symbol, left, right):
+            return _binary(
+                symbol, compile_expression(left, scope), compile_expression(right, scope)
+            )
+        case nodes.And(left, right):
+            return _and(compile_expression(left, scope), compile_expression(right, scope))
+        case nodes.Or(left, right):
+            return _or(compile_expression(left, scope), compile_expression(right, scope))
+        case nodes.Not(operand):
+            return _not(compile_expression(operand, scope))
+        case nodes.Coalesce(left, right):
+            return _coalesce(compile_expression(left, scope), compile_expression(right, scope))
+        case nodes.Conditional(condition, then, otherwise):
+            return _conditional(
+                compile_expression(condition, scope),
+                compile_expression(then, scope),
+                compile_expression(otherwise, scope),
+            )
+        case nodes.In(needle, items):
+            return _in(
+                compile_expression(needle, scope),
+                [compile_expression(item, scope) for item in items],
+            )
+        case nodes.Between(operand, low, high):
+            return _between(*(compile_expression(part, scope) for part in (operand, low, high)))
+        case nodes.Like(operand, pattern, escape):
+            return _like(
+                compile_expression(operand, scope), compile_expression(pattern, scope), escape
+            )
+        case nodes.Call(name, arguments):
+            return _call(name, arguments, scope)
+        case nodes.Subquery(kind, query):
+            return _subquery(kind, scope.subquery(query, scope.names))
+
+
+def _parameter(row: Row, name: str) -> Any:
+    try:
+        return row[name]
+    except KeyError:
+        raise QueryError(f"Parameter '{name}' has no value.", code="SC2002") from None
+
+
+def _reference(name: str, scope: Scope) -> Evaluate:
+    if name not in scope.names:
+        raise QueryError(f"Identifier '{name}' could not be resolved.", code="SC2001")
+    if scope.grouping is not None:
+        raise QueryError(
+            f"Property reference '{name}' is invalid in the select list because it is not "
+            "contained in either an aggregate function or the GROUP BY clause.",
+            code="SC2102",
+        )
+    return lambda row: row[name]
+
+
+def _member(target: nodes.Expression, key: nodes.Expression, scope: Scope) -> Evaluate:
+    owner = compile_expression(target, scope)
+    if isinstance(key, nodes.Constant) and type(key.value) is str:
+        name = key.value
+
+        def named(row: Row) -> Any:
+            value = owner(row)
+            return value.get(name, UNDEFINED) if type(value) is dict else UNDEFINED
+
+        return named
+    index = compile_expression(key, scope)
+
+    def indexed(row: Row) -> Any:
+        value, at = owner(row), index(row)
+        if type(value) is dict and type(at) is str:
+            return value.get(at, UNDEFINED)
+        if type(value) is list and type(at) is int and 0 <= at < len(value):
+            return value[at]
+        return UNDEFINED
+
+    return indexed
+
+
+def _array(items: list[Evaluate]) -> Evaluate:
+    return lambda row: [value for item in items if (value := item(row)) is not UNDEFINED]
+
+
+def _object(properties: list[tuple[str, Evaluate]]) -> Evaluate:
+    return lambda row: {
+        name: value for name, item in properties if (value := item(row)) is not UNDEFINED
+    }
+
+
+def _unary(sign: str, operand: Evaluate) -> Evaluate:
+    def evaluate(row: Row) -> Any:
+        value = operand(row)
+        if not is_number(value):
+            return UNDEFINED
+        if sign == "-":
+            return -value
+        return value if sign == "+" else ARITHMETIC["^"](value, -1)
+
+    return evaluate
+
+
+def _binary(symbol: str, left: Evaluate, right: Evaluate) -> Evaluate:
+    if symbol in ("=", "!="):
+        wanted = symbol == "="
+
+        def equality(row: Row) -> Any:
+            a, b = left(row), right(row)
+            if a is UNDEFINED or b is UNDEFINED:
+                return UNDEFINED
+            return equal(a, b) is wanted
+
+        return equality
+    if symbol in _RANGES:
+        compare = _RANGES[symbol]
+        or_equal = symbol in ("<=", ">=")
+
+        def relation(row: Row) -> Any:
+            a, b = left(row), right(row)
+            if not comparable(a, b):
+                return UNDEFINED
+            return or_equal if a is None else compare(a, b)
+
+        return relation
+    if symbol == "||":
+
+        def concatenation(row: Row) -> Any:
+            a, b = left(row), right(row)
+            return a + b if type(a) is str and type(b) is str else UNDEFINED
+
+        return concatenation
+    compute = ARITHMETIC[symbol]
+
+    def arithmetic(row: Row) -> Any:
+        a, b = left(row), right(row)
+        return number(compute(a, b)) if is_number(a) and is_number(b) else UNDEFINED
+
+    return arithmetic
+
+
+def _and(left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(row: Row) -> Any:
+        a = left(row)
+        if a is False:
+            return False
+        b = right(row)
+        if b is False:
+            return False
+        return True if a is True and b is True else UNDEFINED
+
+    return evaluate
+
+
+def _or(left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(row: Row) -> Any:
+        a = left(row)
+        if a is True:
+            return True
+        b = right(row)
+        if b is True:
+            return True
+        return False if a is False and b is False else UNDEFINED
+
+    return evaluate
+
+
+def _not(operand: Evaluate) -> Evaluate:
+    def evaluate(row: Row) -> Any:
+        value = operand(row)
+        return not value if type(value) is bool else UNDEFINED
+
+    return evaluate
+
+
+def _coalesce(left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(row: Row) -> Any:
+        value = left(row)
+        return right(row) if value is UNDEFINED else value
+
+    return evaluate
+
+
+def _conditional(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
+    return lambda row: then(row) if condition(row) is True else otherwise(row)
+
+
+def _in(needle: Evaluate, items: list[Evaluate]) -> Evaluate:
+    def evaluate(row: Row) -> Any:
+        value = needle(row)
+        if value is UNDEFINED:
+            return UNDEFINED
+        wanted = identity(value)
+        return any(identity(item(row)) == wanted for item in items)
+
+    return evaluate
+
+
+def _between(operand: Evaluate, low: Evaluate, high: Evaluate) -> Evaluate:
+    return _and(_binary(">=", operand, low), _binary("<=", operand, high))
+
+
+def _like(operand: Evaluate, pattern: Evaluate, escape: str | None) -> Evaluate:
+    def evaluate(row: Row) -> Any:
+        value, like = operand(row), pattern(row)
+        if type(value) is not str or type(like) is not str:
+            return UNDEFINED
+        return like_pattern(like, escape).fullmatch(value) is not None
+
+    return evaluate
+
+
+def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:
+    if name in AGGREGATES:
+        return _aggregate(name, arguments, scope)
+    compiled = [compile_expression(argument, scope) for argument in arguments]
+    function = LAZY_FUNCTIONS.get(name) or FUNCTIONS.get(name)
+    if function is None:
+        raise QueryError(f"'{name}' is not a recognized built-in function name.", code="SC2005")
+    function.check_arity(name, len(arguments))
+    call = function.call
+    if name in LAZY_FUNCTIONS:
+        return lambda row: call(*(argument(row) for argument in compiled))
+
+    def evaluate(row: Row) -> Any:
+        values = [argument(row) for argument in compiled]
+        if UNDEFINED in values:
+            return UNDEFINED
+        return call(*values)
+
+    return evaluate
+
+
+def _aggregate(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:
+    if scope.grouping is None:
+        raise QueryError(f"The aggregate function '{name}' is not allowed here.", code="SC2101")
+    if len(arguments) != 1:
+        raise QueryError(f"The {name} function requires 1 argument(s).", code="SC2004")
+    argument = compile_expression(arguments[0], replace(scope, grouping=None))
+    slot = f"#aggregate{len(scope.grouping.aggregates)}"
+    scope.grouping.aggregates.append((slot, AGGREGATES[name], argument))
+    return lambda row: row[slot]
+
+
+def _subquery(kind: str, results: Callable[[Row], Iterator[Any]]) -> Evaluate:
+    def scalar(row: Row) -> Any:
+        values = list(results(row))
+        if len(values) > 1:
+            raise QueryError(
+                "The cardinality of a scalar subquery result set cannot be greater than one.",
+                code="SC2208",
+            )
+        return values[0] if values else UNDEFINED
+
+    def every(row: Row) -> Any:
+        return all(value is True for value in results(row))
+
+    def last(row: Row) -> Any:
+        return next(iter(deque(results(row), maxlen=1)), UNDEFINED)
+
+    return {
+        "scalar": scalar,
+        "exists": lambda row: any(True for _ in results(row)),
+        "array": lambda row: list(results(row)),
+        "all": every,
+        "first": lambda row: next(results(row), UNDEFINED),
+        "last": last,
+    }[kind]

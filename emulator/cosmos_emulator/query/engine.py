@@ -1,0 +1,275 @@
+"""Runs a query over the documents of a container, page by page."""
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+
+from . import continuation as tokens
+from . import nodes
+from .compiler import Row
+from .continuation import Place
+from .errors import QueryError
+from .plan import ROOT, Plan, plan
+from .pushdown import Condition, Pushdown, SortTerm, after, order_terms, path_of, sql_order_terms
+from .values import UNDEFINED, SortKey, from_client, sort_key
+
+
+class Source(Protocol):
+    """The documents a query sees: one partition, a range, or a whole container.
+
+    `rows` yields (rowid, JSON text) lazily. The SQL fragments speak of `body` (the JSON text),
+    `id` and `rowid`.
+    """
+
+    def rows(
+        self,
+        where: str | None,
+        params: Sequence[Any],
+        order_by: Sequence[str],
+        limit: int | None,
+        offset: int,
+    ) -> Iterator[tuple[int, str | bytes]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    items: list[Any]
+    continuation: str | None
+    scanned: int
+    scanned_bytes: int
+
+
+def run(
+    text: str,
+    parameters: list[dict[str, Any]],
+    source: Source,
+    *,
+    max_items: int,
+    continuation: str | None,
+    max_bytes: int = 4 * 1024 * 1024,
+) -> Page:
+    """One page of the answer. `max_items` of -1: as many as fit into `max_bytes`."""
+    try:
+        query = plan(text)
+        checksum = tokens.fingerprint(text, parameters)
+        keys = len(query.query.order_by)
+        place = (
+            tokens.read(continuation, checksum, keys_of_order=keys) if continuation else Place(0)
+        )
+        return _Run(query, _bindings(parameters), source).page(
+            place, checksum, max_items if max_items > 0 else None, max_bytes
+        )
+    except RecursionError:
+        raise QueryError("The query is nested too deeply.", code="SC3014") from None
+
+
+def _bindings(parameters: list[dict[str, Any]]) -> Row:
+    bindings: Row = {}
+    for parameter in parameters:
+        name = parameter.get("name")
+        if type(name) is not str or not name.startswith("@"):
+            raise QueryError("A parameter needs a name that starts with '@'.", code="SC2003")
+        bindings[name] = from_client(parameter.get("value", UNDEFINED))
+    return bindings
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    value: Any
+    size: int
+    keys: tuple[SortKey, ...] = ()
+    rowid: int = 0
+    of_row: int = 0
+
+
+class _Run:
+    def __init__(self, query: Plan, parameters: Row, source: Source) -> None:
+        self._plan = query
+        self._parameters = parameters
+        self._source = source
+        self._skip, self._most = query.window(parameters)
+        self._alias = _root_alias(query.query)
+        self._condition = self._pushed_condition()
+        self._terms = self._pushed_order()
+        self._scanned = 0
+        self._scanned_bytes = 0
+
+    def page(self, place: Place, checksum: int, most: int | None, max_bytes: int) -> Page:
+        streaming = self._terms is not None and self._plan.query.sources != ()
+        results = self._stream(place, most) if streaming else self._computed(place)
+        left = None if self._most is None else self._most - place.returned
+        items: list[Any] = []
+        size = 0
+        last: _Result | None = None
+        more = False
+        with closing(results):
+            for result in results:
+                if left is not None and len(items) >= left:
+                    break
+                full = len(items) == most or (items and size + result.size > max_bytes)
+                if full:
+                    more = True
+                    break
+                items.append(result.value)
+                size += result.size
+                last = result
+                if left is not None and len(items) == left:
+                    break
+        token = None
+        if more and last is not None:
+            returned = place.returned + len(items)
+            behind = (
+                tokens.place_behind(returned, last.keys, last.rowid, last.of_row + 1)
+                if streaming
+                else Place(returned)
+            )
+            token = tokens.write(behind, checksum)
+        return Page(items, token, self._scanned, self._scanned_bytes)
+
+    # What SQLite does
+
+    def _pushed_condition(self) -> Condition | None:
+        where = self._plan.query.where
+        if self._alias is None or where is None:
+            return None
+        return Pushdown(self._alias, self._parameters).condition(where)
+
+    def _pushed_order(self) -> list[SortTerm] | None:
+        """The order as SQL; None if the answer must be computed as a whole."""
+        query = self._plan.query
+        if self._plan.grouping is not None or query.distinct:
+            return None
+        terms = []
+        for item in query.order_by:
+            path = None if self._alias is None else path_of(item.expression, self._alias)
+            sql = sql_order_terms(path) if path else []
+            if not path or not sql:
+                return None
+            terms.append(SortTerm(path, tuple(sql), item.descending))
+        return terms
+
+    # The two ways through the documents
+
+    def _stream(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
+        """Results in SQLite's order, from the place on; reads no more than is asked for."""
+        assert self._terms is not None
+        skip = self._skip if place.returned == 0 else 0
+        if place.keys is None and place.returned:
+            skip = self._skip + place.returned
+        position = None if place.keys is None else (place.keys, place.rowid)
+        done = place.of_row
+        limit = self._limit(most, place.returned, skip)
+        while True:
+            fetched = 0
+            for rowid, body in self._rows(position, limit):
+                fetched += 1
+                document = json.loads(body)
+                keys = self._keys(document)
+                if position is not None and self._is_before(keys, rowid, position):
+                    continue
+                resumed = position == (keys, rowid)
+                position = (keys, rowid)
+                if not resumed:
+                    done = 0
+                for of_row, value in zip(count(), self._results(document), strict=False):
+                    if of_row < done:
+                        continue
+                    done = of_row + 1
+                    if skip:
+                        skip -= 1
+                        continue
+                    yield _Result(value, self._size(value, body), keys, rowid, of_row)
+            if limit is None or fetched < limit:
+                return
+            limit = None
+
+    def _computed(self, place: Place) -> Generator[_Result, None, None]:
+        """All results at once, those of earlier pages left out."""
+        if not self._plan.query.sources:
+            documents: Iterator[Row] = iter((dict(self._parameters),))
+        else:
+            documents = (
+                {**self._parameters, ROOT: json.loads(body)} for _, body in self._rows(None, None)
+            )
+        results = self._plan.evaluate(self._parameters, documents)
+        for at, value in enumerate(results):
+            if at >= place.returned:
+                yield _Result(value, len(json.dumps(value)))
+
+    def _rows(
+        self, position: tuple[tuple[SortKey, ...], int] | None, limit: int | None
+    ) -> Iterator[tuple[int, str | bytes]]:
+        terms = self._terms or []
+        conditions = [self._condition] if self._condition is not None else []
+        if position is not None:
+            conditions.append(after(terms, *position))
+        rows = self._source.rows(
+            " AND ".join(condition.sql for condition in conditions) or None,
+            [value for condition in conditions for value in condition.params],
+            order_terms(terms),
+            limit,
+            0,
+        )
+        for rowid, body in rows:
+            self._scanned += 1
+            self._scanned_bytes += len(body)
+            yield rowid, body
+
+    def _limit(self, most: int | None, returned: int, skip: int) -> int | None:
+        """How many rows are surely enough, where every row gives one result."""
+        exact = self._plan.query.where is None or (
+            self._condition is not None and self._condition.exact
+        )
+        if not exact or len(self._plan.query.sources) != 1:
+            return None
+        left = None if self._most is None else self._most - returned
+        # One more than the page, to know whether there is another.
+        wanted = [n for n in (left, None if most is None else most + 1) if n is not None]
+        return min(wanted) + skip + 1 if wanted else None
+
+    def _results(self, document: Any) -> Iterator[Any]:
+        row = {**self._parameters, ROOT: document}
+        for bound in self._plan.rows(row):
+            value = self._plan.project(bound)
+            if value is not UNDEFINED:
+                yield value
+
+    def _size(self, value: Any, body: str | bytes) -> int:
+        if isinstance(self._plan.query.selection, nodes.Star):
+            return len(body)
+        return len(json.dumps(value))
+
+    def _keys(self, document: Any) -> tuple[SortKey, ...]:
+        keys = []
+        for term in self._terms or []:
+            value = document
+            for name in term.path:
+                value = value.get(name, UNDEFINED) if type(value) is dict else UNDEFINED
+            keys.append(sort_key(value))
+        return tuple(keys)
+
+    def _is_before(
+        self,
+        keys: tuple[SortKey, ...],
+        rowid: int,
+        position: tuple[tuple[SortKey, ...], int],
+    ) -> bool:
+        terms = self._terms or []
+        for term, key, other in zip(terms, keys, position[0], strict=True):
+            if key != other:
+                return key > other if term.descending else key < other
+        if terms and terms[-1].descending:
+            return rowid > position[1]
+        return rowid < position[1]
+
+
+def _root_alias(query: nodes.Query) -> str | None:
+    """The alias of the documents themselves, if FROM names them."""
+    if not query.sources:
+        return None
+    first = query.sources[0]
+    whole = isinstance(first.collection, nodes.Path) and not first.collection.steps
+    return first.alias if whole and not first.iterate else None

@@ -1,0 +1,40 @@
+"""What can be wrong with a query.
+
+QueryError                the text, a parameter, or what it asks for: 400
+└── ContinuationError     the continuation token is not one of ours, or belongs to another query
+"""
+
+from typing import Any
+
+
+class QueryError(Exception):
+    """A query that the service answers with 400."""
+
+    def __init__(
+        self, message: str, *, code: str = "SC1001", start: int = 0, end: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.start = start
+        self.end = start if end is None else end
+
+    def body(self) -> dict[str, Any]:
+        """The errors document, as the service words it."""
+        return {
+            "errors": [
+                {
+                    "severity": "Error",
+                    "location": {"start": self.start, "end": self.end},
+                    "code": self.code,
+                    "message": self.message,
+                }
+            ]
+        }
+
+
+class ContinuationError(QueryError):
+    """A continuation token that cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__("Invalid Continuation Token", code="SC0000")

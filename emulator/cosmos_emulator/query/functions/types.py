@@ -1,0 +1,30 @@
+"""Type checking: true or false for any value, undefined included. And IIF."""
+
+from typing import Any, Final
+
+from cosmos_emulator.query.values import UNDEFINED, is_number
+
+from .function import Function, fixed
+
+
+def _is_integer(value: Any) -> bool:
+    return is_number(value) and value == int(value)
+
+
+def _iif(condition: Any, then: Any, otherwise: Any) -> Any:
+    return then if condition is True else otherwise
+
+
+LAZY_FUNCTIONS: Final[dict[str, Function]] = {
+    "IS_ARRAY": fixed(lambda value: type(value) is list, 1),
+    "IS_BOOL": fixed(lambda value: type(value) is bool, 1),
+    "IS_DEFINED": fixed(lambda value: value is not UNDEFINED, 1),
+    "IS_FINITE_NUMBER": fixed(is_number, 1),
+    "IS_INTEGER": fixed(_is_integer, 1),
+    "IS_NULL": fixed(lambda value: value is None, 1),
+    "IS_NUMBER": fixed(is_number, 1),
+    "IS_OBJECT": fixed(lambda value: type(value) is dict, 1),
+    "IS_PRIMITIVE": fixed(lambda value: value is None or type(value) in (bool, int, float, str), 1),
+    "IS_STRING": fixed(lambda value: type(value) is str, 1),
+    "IIF": fixed(_iif, 3),
+}

@@ -1,0 +1,278 @@
+"""A query made ready to run: its clauses as closures, and their evaluation in memory."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from . import nodes
+from .aggregates import AGGREGATES
+from .compiler import Evaluate, Grouping, Row, Scope, compile_expression
+from .errors import QueryError
+from .parser import parse
+from .values import UNDEFINED, identity, sort_key
+
+# Where a row holds the document it starts from.
+ROOT = "#root"
+
+Bind = Callable[[Row], Iterator[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    query: nodes.Query
+    bind: Bind
+    where: Evaluate | None
+    keys: tuple[Evaluate, ...]
+    grouping: Grouping | None
+    order: tuple[tuple[Evaluate, bool], ...]
+    project: Evaluate
+    top: Evaluate | None
+    offset: Evaluate | None
+    limit: Evaluate | None
+
+    def rows(self, row: Row) -> Iterator[Row]:
+        """The rows that FROM makes of one document and WHERE lets through."""
+        where = self.where
+        if where is None:
+            return self.bind(row)
+        return (bound for bound in self.bind(row) if where(bound) is True)
+
+    def window(self, row: Row) -> tuple[int, int | None]:
+        """How many results to skip, and how many to return at most."""
+        skip = 0 if self.offset is None else _count(self.offset(row), "OFFSET")
+        counts = [
+            _count(clause(row), name)
+            for clause, name in ((self.top, "TOP"), (self.limit, "LIMIT"))
+            if clause is not None
+        ]
+        return skip, min(counts, default=None)
+
+    def evaluate(self, outer: Row, documents: Iterable[Row]) -> Iterator[Any]:
+        """All results, computed in memory from the rows of the documents."""
+        bound: Iterator[Row] = (row for document in documents for row in self.rows(document))
+        if self.grouping is not None:
+            bound = self._groups(outer, bound)
+        elif self.order:
+            bound = iter(self._sorted(bound))
+        results: Iterator[Any] = (
+            value for row in bound if (value := self.project(row)) is not UNDEFINED
+        )
+        if self.query.distinct:
+            results = _distinct(results)
+        skip, most = self.window(outer)
+        return islice(results, skip, None if most is None else skip + most)
+
+    def _sorted(self, rows: Iterable[Row]) -> list[Row]:
+        ordered = list(rows)
+        for key, descending in reversed(self.order):
+            # A reversed sort keeps ties in their order; the service turns them round as well.
+            if descending:
+                ordered.reverse()
+            ordered.sort(key=lambda row, key=key: sort_key(key(row)), reverse=descending)  # type: ignore[misc]
+        return ordered
+
+    def _groups(self, outer: Row, rows: Iterable[Row]) -> Iterator[Row]:
+        grouping = self.grouping
+        assert grouping is not None
+        groups: dict[Any, tuple[Row, list[Any]]] = {}
+        if not self.keys:
+            groups[()] = (dict(outer), [make() for _, make, _ in grouping.aggregates])
+        for row in rows:
+            values = [key(row) for key in self.keys]
+            group = tuple(identity(value) for value in values)
+            if group not in groups:
+                slots = {f"#key{at}": value for at, value in enumerate(values)}
+                groups[group] = (
+                    {**outer, **slots},
+                    [make() for _, make, _ in grouping.aggregates],
+                )
+            for aggregate, (_, _, argument) in zip(
+                groups[group][1], grouping.aggregates, strict=True
+            ):
+                aggregate.add(argument(row))
+        for row, totals in groups.values():
+            for aggregate, (slot, _, _) in zip(totals, grouping.aggregates, strict=True):
+                row[slot] = aggregate.result()
+            yield row
+
+
+def _count(value: Any, clause: str) -> int:
+    if type(value) is not int or value < 0:
+        raise QueryError(f"The {clause} count must be a non-negative integer.", code="SC2062")
+    return value
+
+
+def _distinct(values: Iterable[Any]) -> Iterator[Any]:
+    seen: set[Any] = set()
+    for value in values:
+        key = identity(value)
+        if key not in seen:
+            seen.add(key)
+            yield value
+
+
+@lru_cache(maxsize=512)
+def plan(text: str) -> Plan:
+    """The plan of a query over a container."""
+    return _compile(parse(text), frozenset(), top_level=True)
+
+
+def _subquery(query: nodes.Query, outer: frozenset[str]) -> Callable[[Row], Iterator[Any]]:
+    inner = _compile(query, outer, top_level=False)
+    return lambda row: inner.evaluate(row, [row])
+
+
+def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> Plan:
+    bind, names = _from(query.sources, outer, top_level=top_level)
+    scope = Scope(names, _subquery)
+    grouping = Grouping(query.group_by) if query.group_by or _aggregating(query.selection) else None
+    if query.group_by and query.order_by:
+        raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
+    return Plan(
+        query=query,
+        bind=bind,
+        where=None if query.where is None else compile_expression(query.where, scope),
+        keys=tuple(compile_expression(key, scope) for key in query.group_by),
+        grouping=grouping,
+        order=tuple(
+            (compile_expression(item.expression, scope), item.descending) for item in query.order_by
+        ),
+        project=_project(query, Scope(names, _subquery, grouping)),
+        top=_window_clause(query.top),
+        offset=_window_clause(query.offset),
+        limit=_window_clause(query.limit),
+    )
+
+
+def _window_clause(node: nodes.Expression | None) -> Evaluate | None:
+    return None if node is None else compile_expression(node, Scope(frozenset(), _subquery))
+
+
+def _from(
+    sources: tuple[nodes.Source, ...], outer: frozenset[str], *, top_level: bool
+) -> tuple[Bind, frozenset[str]]:
+    names = outer
+    binds: list[Bind] = []
+    for at, source in enumerate(sources):
+        binds.append(_source(source, names, is_root=top_level and at == 0))
+        if source.alias:
+            if source.alias in names - outer:
+                raise QueryError(
+                    f"The input alias '{source.alias}' is specified more than once in the FROM "
+                    "clause.",
+                    code="SC2011",
+                )
+            names |= {source.alias}
+
+    def bind(row: Row) -> Iterator[Row]:
+        rows: Iterator[Row] = iter((row,))
+        for one in binds:
+            rows = _each(one, rows)
+        return rows
+
+    return (binds[0] if len(binds) == 1 else bind), names
+
+
+def _each(bind: Bind, rows: Iterator[Row]) -> Iterator[Row]:
+    for row in rows:
+        yield from bind(row)
+
+
+def _source(source: nodes.Source, names: frozenset[str], *, is_root: bool) -> Bind:
+    alias = source.alias
+    if isinstance(source.collection, nodes.Query):
+        results = _subquery(source.collection, names)
+    else:
+        results = _path(source.collection, names, is_root=is_root)
+
+    def bind(row: Row) -> Iterator[Row]:
+        for value in results(row):
+            yield {**row, alias: value}
+
+    def iterate(row: Row) -> Iterator[Row]:
+        for value in results(row):
+            if type(value) is list:
+                for item in value:
+                    yield {**row, alias: item}
+
+    return iterate if source.iterate else bind
+
+
+def _path(
+    path: nodes.Path, names: frozenset[str], *, is_root: bool
+) -> Callable[[Row], Iterator[Any]]:
+    # The first name of the outermost FROM is the container, whatever it is called.
+    start = ROOT if is_root else path.name
+    if not is_root and path.name not in names:
+        raise QueryError(f"Identifier '{path.name}' could not be resolved.", code="SC2001")
+
+    def results(row: Row) -> Iterator[Any]:
+        value: Any = row[start]
+        for step in path.steps:
+            if not _has(value, step):
+                return
+            value = value[step]
+        if value is not UNDEFINED:
+            yield value
+
+    return results
+
+
+def _has(value: Any, step: str | int) -> bool:
+    if type(step) is int:
+        return type(value) is list and step < len(value)
+    return type(value) is dict and step in value
+
+
+def _project(query: nodes.Query, scope: Scope) -> Evaluate:
+    match query.selection:
+        case nodes.Star():
+            if len(query.sources) != 1:
+                raise QueryError("'SELECT *' is only valid with a single input set.", code="SC2040")
+            return compile_expression(nodes.Reference(query.sources[0].alias), scope)
+        case nodes.Value(expression):
+            return compile_expression(expression, scope)
+        case nodes.Properties(items):
+            return compile_expression(nodes.ObjectLiteral(items), scope)
+
+
+def _aggregating(selection: nodes.Star | nodes.Value | nodes.Properties) -> bool:
+    match selection:
+        case nodes.Value(expression):
+            return _has_aggregate(expression)
+        case nodes.Properties(items):
+            return any(_has_aggregate(expression) for _, expression in items)
+    return False
+
+
+def _has_aggregate(node: nodes.Expression) -> bool:
+    """Whether an aggregate of this query is in the expression; subqueries have their own."""
+    match node:
+        case nodes.Call(name, arguments):
+            return name in AGGREGATES or any(map(_has_aggregate, arguments))
+        case nodes.Member(target, key):
+            return _has_aggregate(target) or _has_aggregate(key)
+        case nodes.ArrayLiteral(items):
+            return any(map(_has_aggregate, items))
+        case nodes.ObjectLiteral(properties):
+            return any(_has_aggregate(item) for _, item in properties)
+        case nodes.Unary(_, operand) | nodes.Not(operand):
+            return _has_aggregate(operand)
+        case (
+            nodes.Binary(_, left, right)
+            | nodes.And(left, right)
+            | nodes.Or(left, right)
+            | nodes.Coalesce(left, right)
+        ):
+            return _has_aggregate(left) or _has_aggregate(right)
+        case nodes.Conditional(condition, then, otherwise):
+            return any(map(_has_aggregate, (condition, then, otherwise)))
+        case nodes.In(needle, items):
+            return any(map(_has_aggregate, (needle, *items)))
+        case nodes.Between(operand, low, high):
+            return any(map(_has_aggregate, (operand, low, high)))
+        case nodes.Like(operand, pattern, _):
+            return _has_aggregate(operand) or _has_aggregate(pattern)
+    return False

@@ -1,0 +1,124 @@
+"""JSON values as the query language sees them: undefined, types, equality, order."""
+
+import math
+from typing import Any, Final, final
+
+
+@final
+class Undefined:
+    """The value of a property that is not there."""
+
+    _instance: "Undefined | None" = None
+
+    def __new__(cls) -> "Undefined":
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNDEFINED: Final = Undefined()
+
+# The order of types in ORDER BY, MIN and MAX. false and true are two ranks, so that a boolean
+# needs no value to be sorted by.
+NO_VALUE, NULL, FALSE, TRUE, NUMBER, STRING, ARRAY, OBJECT = range(8)
+
+_RANKS: Final[dict[type, int]] = {
+    Undefined: NO_VALUE,
+    type(None): NULL,
+    int: NUMBER,
+    float: NUMBER,
+    str: STRING,
+    list: ARRAY,
+    dict: OBJECT,
+}
+
+SortKey = tuple[int, Any]
+
+_EXACT = 2**53
+
+
+def rank(value: Any) -> int:
+    if value is True:
+        return TRUE
+    if value is False:
+        return FALSE
+    return _RANKS[type(value)]
+
+
+def sort_key(value: Any) -> SortKey:
+    """Sorts as ORDER BY does. Arrays, and objects, are equal among themselves."""
+    place = rank(value)
+    return (place, value) if place in (NUMBER, STRING) else (place, 0)
+
+
+def identity(value: Any) -> Any:
+    """A hashable that is equal for equal values, and only for them."""
+    place = rank(value)
+    if place == ARRAY:
+        return (ARRAY, tuple(identity(item) for item in value))
+    if place == OBJECT:
+        return (OBJECT, frozenset((name, identity(item)) for name, item in value.items()))
+    return (place, value) if place in (NUMBER, STRING) else (place, None)
+
+
+def is_number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def equal(left: Any, right: Any) -> bool:
+    """`=` between two defined values."""
+    kind = type(left)
+    if kind is str or kind is bool or left is None:
+        return type(right) is kind and bool(left == right)
+    if kind is int or kind is float:
+        return is_number(right) and bool(left == right)
+    if kind is list:
+        return (
+            type(right) is list
+            and len(left) == len(right)
+            and all(equal(a, b) for a, b in zip(left, right, strict=True))
+        )
+    return (
+        type(right) is dict
+        and left.keys() == right.keys()
+        and all(equal(item, right[name]) for name, item in left.items())
+    )
+
+
+def comparable(left: Any, right: Any) -> bool:
+    """Whether `<` means anything: both numbers, both strings, both booleans, or both null."""
+    kind = type(left)
+    if kind is int or kind is float:
+        return is_number(right)
+    return type(right) is kind and (kind is str or kind is bool or left is None)
+
+
+def number(value: float) -> Any:
+    """A result of arithmetic: a double, written as an integer where it is one.
+
+    NaN and infinity are no JSON: undefined.
+    """
+    if not math.isfinite(value):
+        return UNDEFINED
+    if -_EXACT <= value <= _EXACT and value == (whole := int(value)):
+        return whole
+    return value
+
+
+def from_client(value: Any) -> Any:
+    """A parameter's value, its numbers made doubles."""
+    if type(value) is int and not -_EXACT <= value <= _EXACT:
+        return int(float(value))
+    if type(value) is float:
+        return number(value)
+    if type(value) is list:
+        return [from_client(item) for item in value]
+    if type(value) is dict:
+        return {name: from_client(item) for name, item in value.items()}
+    return value
