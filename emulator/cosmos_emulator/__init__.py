@@ -1,1 +1,18 @@
 """A Cosmos DB emulator that lives in the Python process."""
+
+from .auth import EMULATOR_KEY
+from .clock import Clock
+from .emulator import Emulator
+from .errors import StorageError
+from .faults import Faults
+from .requests_log import RequestLog, RequestRecord
+
+__all__ = [
+    "EMULATOR_KEY",
+    "Clock",
+    "Emulator",
+    "Faults",
+    "RequestLog",
+    "RequestRecord",
+    "StorageError",
+]

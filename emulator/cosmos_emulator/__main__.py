@@ -1,0 +1,58 @@
+"""``python -m cosmos_emulator``: serve an emulator over HTTP until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import sys
+
+from .auth import EMULATOR_KEY
+from .emulator import Emulator
+from .errors import StorageError
+from .server import PortInUse, Server
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    try:
+        with (
+            Emulator(options.path, key=options.key) as emulator,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
+            asyncio.run(_serve(emulator, options.port))
+    except (StorageError, PortInUse, ValueError) as error:
+        sys.exit(f"cosmos-emulator: {error}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cosmos-emulator",
+        description="A Cosmos DB emulator on loopback, with its documents in a SQLite file.",
+    )
+    parser.add_argument("--port", type=int, default=8081, help="8081 unless told; 0: any free one")
+    parser.add_argument("--path", default=":memory:", help="the SQLite file; in memory unless told")
+    parser.add_argument("--key", default=EMULATOR_KEY, help="the master key, base64")
+    return parser
+
+
+async def _serve(emulator: Emulator, port: int) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not every platform has signal handlers on its loop; Ctrl-C still interrupts there.
+        with contextlib.suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    server = Server(emulator, port)
+    endpoint = await server.start()
+    print(
+        f"endpoint  {endpoint}", f"key       {emulator.key}", "Ctrl-C stops.", sep="\n", flush=True
+    )
+    try:
+        await stop.wait()
+    finally:
+        await server.stop()
+
+
+if __name__ == "__main__":
+    main()

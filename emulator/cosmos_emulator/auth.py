@@ -1,0 +1,90 @@
+"""Who may ask: master keys, and Entra ID tokens as far as they can be judged offline."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from urllib.parse import unquote
+
+from .errors import Forbidden, Unauthorized
+from .messages import Request
+
+# The key of Microsoft's emulators: public, the same everywhere.
+EMULATOR_KEY = (
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+)
+
+# Resources that an Entra ID token may change: the data plane, nothing above it.
+DATA_PLANE = {"docs", "sprocs", "triggers", "udfs", "conflicts"}
+
+
+class Authenticator:
+    """Checks the ``authorization`` header of requests against one master key."""
+
+    def __init__(self, key: str) -> None:
+        try:
+            self._secret = base64.b64decode(key, validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError("the key of an Emulator must be base64") from None
+
+    def check(self, request: Request) -> None:
+        token = request.headers.get("authorization")
+        if not token:
+            raise Unauthorized(
+                "Required Header authorization is missing. Ensure a valid Authorization token is "
+                "passed."
+            )
+        fields = dict(part.partition("=")[::2] for part in unquote(token).split("&") if "=" in part)
+        kind, signature = fields.get("type"), fields.get("sig", "")
+        if kind == "master":
+            self._check_master(request, signature)
+        elif kind == "aad":
+            self._check_entra(request, signature)
+        else:
+            raise Unauthorized("The authorization token has an unknown type.")
+
+    def _check_master(self, request: Request, signature: str) -> None:
+        date = request.headers.get("x-ms-date") or request.headers.get("date")
+        if not date:
+            raise Unauthorized(
+                "The authorization token is not valid at the current time. Please provide a valid "
+                "x-ms-date or date header."
+            )
+        candidates = [self._sign(request, link, date) for link in _links(request)]
+        given = signature.encode()
+        if not any(hmac.compare_digest(given, candidate) for candidate in candidates):
+            raise Unauthorized(
+                "The input authorization token can't serve the request. The wrong key is being "
+                "used or the expected payload is not built as per the protocol."
+            )
+
+    def _sign(self, request: Request, link: str, date: str) -> bytes:
+        text = f"{request.method.lower()}\n{request.resource}\n{link}\n{date.lower()}\n\n"
+        return base64.b64encode(hmac.digest(self._secret, text.encode(), hashlib.sha256))
+
+    @staticmethod
+    def _check_entra(request: Request, signature: str) -> None:
+        if signature.count(".") != 2:
+            raise Unauthorized("The Entra ID token is not a JSON web token.")
+        reads = request.method == "GET" or request.operation in ("query", "query plan")
+        if not reads and request.resource not in DATA_PLANE:
+            raise Forbidden(
+                f"Request blocked by Auth: the given token cannot {request.operation} "
+                f"{request.resource} in the data plane.",
+                substatus=5300,
+            )
+
+
+def _links(request: Request) -> list[str]:
+    """The links that a client may have signed: by name, or in lower case when it is by rid."""
+    parts = request.segments
+    if "operations" in parts[-2:]:
+        parts = parts[:-2]
+    elif len(parts) % 2:
+        parts = parts[:-1]
+    link = "/".join(parts)
+    if request.resource == "offers" and parts:
+        return [parts[-1].lower(), link]
+    return [link]

@@ -1,0 +1,276 @@
+"""Everything that is not an item: databases, containers, offers, users, scripts."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+
+from . import rids
+from .clock import Clock
+from .containers import Container, complete
+from .documents import SYSTEM_PROPERTIES, check_id, dumps
+from .errors import BadRequest, Conflict, NotFound, PreconditionFailed
+from .messages import Document
+from .storage import Storage
+
+# What a kind of resource is called in a feed, and the links that its body carries.
+FEEDS = {
+    "dbs": "Databases",
+    "colls": "DocumentCollections",
+    "users": "Users",
+    "permissions": "Permissions",
+    "sprocs": "StoredProcedures",
+    "triggers": "Triggers",
+    "udfs": "UserDefinedFunctions",
+    "conflicts": "Conflicts",
+    "clientencryptionkeys": "ClientEncryptionKeys",
+    "offers": "Offers",
+    "docs": "Documents",
+}
+_CHILD_LINKS = {
+    "dbs": {"_colls": "colls/", "_users": "users/"},
+    "colls": {
+        "_docs": "docs/",
+        "_sprocs": "sprocs/",
+        "_triggers": "triggers/",
+        "_udfs": "udfs/",
+        "_conflicts": "conflicts/",
+    },
+    "users": {"_permissions": "permissions/"},
+}
+_MARKS = {"sprocs": 8, "triggers": 7, "udfs": 6, "permissions": 3, "conflicts": 4}
+
+
+@dataclass(slots=True)
+class Resource:
+    """A stored resource and where it is."""
+
+    kind: str
+    rid: str
+    self_link: str
+    body: Document
+
+
+class Catalog:
+    """Reads and writes resources; keeps the containers in use ready in memory."""
+
+    def __init__(self, storage: Storage, clock: Clock) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._containers: dict[tuple[str, str], Container] = {}
+        storage.on_foreign_change(self._containers.clear)
+
+    def find(self, kind: str, parent: Resource | None, name: str) -> Resource:
+        """A resource by id, or by rid as ``_self`` links have it."""
+        with self._storage.reading() as connection:
+            row = connection.execute(
+                "SELECT rid, body FROM resources WHERE kind = ? AND parent = ? "
+                "AND (id = ? OR rid = ?)",
+                [kind, parent.rid if parent else "", name, name],
+            ).fetchone()
+        if row is None:
+            raise NotFound
+        body = json.loads(row[1])
+        return Resource(kind, row[0], body["_self"], body)
+
+    def owner(self, segments: list[str]) -> Resource | None:
+        """The resource that a feed belongs to: 404/1003 when it is missing."""
+        resource: Resource | None = None
+        for kind, name in zip(segments[::2], segments[1::2], strict=False):
+            try:
+                resource = self.find(kind, resource, name)
+            except NotFound:
+                raise NotFound("Owner resource does not exist", substatus=1003) from None
+        return resource
+
+    def container(self, database: str, name: str) -> Container:
+        """A container, ready for use. Call it with the storage's lock held."""
+        found = self._containers.get((database, name))
+        if found is not None:
+            return found
+        try:
+            parent = self.find("dbs", None, database)
+            resource = self.find("colls", parent, name)
+        except NotFound:
+            raise NotFound("Owner resource does not exist", substatus=1003) from None
+        with self._storage.reading() as connection:
+            (number,) = connection.execute(
+                "SELECT num FROM containers WHERE rid = ?", [resource.rid]
+            ).fetchone()
+        container = Container.load(
+            number, resource.rid, parent.rid, parent.body["id"], resource.body
+        )
+        self._containers[database, name] = container
+        return container
+
+    def create(self, kind: str, parent: Resource | None, definition: Document) -> Resource:
+        check_id(definition.get("id"))
+        definition = _without_system_properties(definition)
+        if kind == "colls":
+            definition = complete(definition)
+        with self._storage.writing() as connection:
+            resource = self._insert(connection, kind, parent, definition)
+            if kind == "colls":
+                self._storage.add_container(resource.rid)
+        return resource
+
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        kind: str,
+        parent: Resource | None,
+        definition: Document,
+    ) -> Resource:
+        ts = self._clock.now()
+        try:
+            cursor = connection.execute(
+                "INSERT INTO resources (kind, parent, id, rid, ts, body) "
+                "VALUES (?, ?, ?, ?, ?, '')",
+                # The rid follows from the row's number, which is known only now.
+                [
+                    kind,
+                    parent.rid if parent else "",
+                    definition["id"],
+                    f"new {definition['id']}",
+                    ts,
+                ],
+            )
+        except sqlite3.IntegrityError:
+            raise Conflict from None
+        number = cursor.lastrowid or 0
+        rid = _rid(kind, parent, number)
+        self_link = f"{parent.self_link if parent else ''}{kind}/{rid}/"
+        body = {
+            **definition,
+            "_rid": rid,
+            "_self": self_link,
+            "_etag": rids.etag(0, number),
+            **_CHILD_LINKS.get(kind, {}),
+            "_ts": ts,
+        }
+        connection.execute(
+            "UPDATE resources SET rid = ?, body = ? WHERE seq = ?", [rid, dumps(body), number]
+        )
+        return Resource(kind, rid, self_link, body)
+
+    def replace(self, old: Resource, definition: Document, if_match: str | None) -> Resource:
+        definition = _without_system_properties(definition)
+        check_id(definition.get("id"))
+        if old.kind == "colls":
+            definition = _replacement(old.body, complete(definition))
+        ts = self._clock.now()
+        with self._storage.writing() as connection:
+            _check_match(old, if_match)
+            # A fresh number for the etag, from the same counter that names new resources.
+            number = _next_number(connection)
+            body = {
+                **definition,
+                "_rid": old.rid,
+                "_self": old.self_link,
+                "_etag": rids.etag(0, number),
+                **_CHILD_LINKS.get(old.kind, {}),
+                "_ts": ts,
+            }
+            try:
+                connection.execute(
+                    "UPDATE resources SET id = ?, ts = ?, body = ? WHERE rid = ?",
+                    [definition["id"], ts, dumps(body), old.rid],
+                )
+            except sqlite3.IntegrityError:
+                raise Conflict from None
+            self._containers.clear()
+        return Resource(old.kind, old.rid, old.self_link, body)
+
+    def delete(self, resource: Resource, if_match: str | None = None) -> None:
+        """Delete a resource and all that belongs to it."""
+        with self._storage.writing() as connection:
+            _check_match(resource, if_match)
+            self._delete(connection, resource.kind, resource.rid)
+            self._containers.clear()
+
+    def _delete(self, connection: sqlite3.Connection, kind: str, rid: str) -> None:
+        children = connection.execute(
+            "SELECT kind, rid FROM resources WHERE parent = ?", [rid]
+        ).fetchall()
+        for child_kind, child_rid in children:
+            self._delete(connection, child_kind, child_rid)
+        if kind == "colls":
+            (number,) = connection.execute(
+                "SELECT num FROM containers WHERE rid = ?", [rid]
+            ).fetchone()
+            self._storage.drop_container(number)
+        connection.execute("DELETE FROM resources WHERE rid = ?", [rid])
+        # The offer of a database or a container has the rid of its resource for an id.
+        connection.execute("DELETE FROM resources WHERE kind = 'offers' AND id = ?", [rid])
+
+    def children(self, kind: str, parent: Resource | None) -> list[Document]:
+        with self._storage.reading() as connection:
+            rows = connection.execute(
+                "SELECT body FROM resources WHERE kind = ? AND parent = ? ORDER BY seq",
+                [kind, parent.rid if parent else ""],
+            ).fetchall()
+        return [json.loads(body) for (body,) in rows]
+
+    def add_offer(self, resource: Resource, content: Document) -> None:
+        """Record the throughput that a database or a container was created with."""
+        definition = {
+            "id": resource.rid,
+            "offerVersion": "V2",
+            "offerType": "Invalid",
+            "content": content,
+            "resource": resource.self_link,
+            "offerResourceId": resource.rid,
+        }
+        with self._storage.writing() as connection:
+            self._insert(connection, "offers", None, definition)
+
+    def lsn(self, container: Container) -> int:
+        with self._storage.reading() as connection:
+            row = connection.execute(
+                "SELECT lsn FROM containers WHERE num = ?", [container.number]
+            ).fetchone()
+        if row is None:
+            raise NotFound("Owner resource does not exist", substatus=1003)
+        return int(row[0])
+
+
+def _next_number(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute(
+        "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'resources' RETURNING seq"
+    ).fetchone()
+    return int(number)
+
+
+def _rid(kind: str, parent: Resource | None, number: int) -> str:
+    if parent is None:
+        return rids.database_rid(number)
+    if kind in _MARKS:
+        return rids.item_rid(parent.rid, number, _MARKS[kind])
+    return rids.child_rid(parent.rid, number)
+
+
+def _without_system_properties(definition: Document) -> Document:
+    hidden = {*SYSTEM_PROPERTIES, *(name for links in _CHILD_LINKS.values() for name in links)}
+    return {name: value for name, value in definition.items() if name not in hidden}
+
+
+def _check_match(resource: Resource, if_match: str | None) -> None:
+    if if_match not in (None, "*", resource.body["_etag"]):
+        raise PreconditionFailed
+
+
+def _replacement(old: Document, new: Document) -> Document:
+    """What a container was created with stays: its key and its unique keys."""
+    if new["id"] != old["id"]:
+        raise BadRequest("The id of a container cannot be changed.")
+    same = ("paths", "kind", "version")
+    before, after = old["partitionKey"], new["partitionKey"]
+    if any(before.get(name) != after.get(name, before.get(name)) for name in same):
+        raise BadRequest("The partition key of a container cannot be changed.")
+    if old.get("uniqueKeyPolicy") != new.get("uniqueKeyPolicy", old.get("uniqueKeyPolicy")):
+        raise BadRequest("The unique keys of a container cannot be changed.")
+    kept = {"partitionKey": before}
+    if "uniqueKeyPolicy" in old:
+        kept["uniqueKeyPolicy"] = old["uniqueKeyPolicy"]
+    return {**new, **kept}

@@ -1,0 +1,195 @@
+"""Requests for everything that is not an item: databases, containers, offers, users, scripts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import charges
+from .catalog import FEEDS, Catalog, Resource
+from .documents import check_id, check_size, dumps, load_object
+from .errors import BadRequest, NotAllowed, NotFound
+from .messages import JSON, Document, Request, Response
+from .query_routes import query_spec, run_page
+from .sources import TableSource
+from .storage import Storage
+
+DEFAULT_THROUGHPUT = 400
+
+# Which kinds live under which.
+_PLACES = {
+    (): {"dbs", "offers"},
+    ("dbs",): {"colls", "users", "clientencryptionkeys"},
+    ("dbs", "colls"): {"sprocs", "triggers", "udfs", "conflicts"},
+    ("dbs", "users"): {"permissions"},
+}
+
+
+class CatalogRoutes:
+    """``/dbs``, ``/dbs/…/colls``, ``/offers`` and their like."""
+
+    def __init__(self, storage: Storage, catalog: Catalog) -> None:
+        self._storage = storage
+        self._catalog = catalog
+
+    def handle(self, request: Request) -> Response:
+        parts = request.segments
+        kinds = tuple(parts[::2])
+        if kinds[-1] not in _PLACES.get(kinds[:-1], set()):
+            raise BadRequest(f"Request url is invalid: {request.path[:200]}")
+        if len(parts) % 2:
+            return self._feed(request)
+        return self._one(request)
+
+    def _feed(self, request: Request) -> Response:
+        kind = request.resource
+        parent = self._catalog.owner(request.segments[:-1])
+        operation = request.operation
+        if operation == "query":
+            text, parameters = query_spec(request)
+            return self._list(request, kind, parent, text, parameters)
+        if operation == "list":
+            return self._list(request, kind, parent, "SELECT * FROM r", [])
+        if request.method != "POST":
+            raise NotAllowed(f"{request.method} does not apply to a feed.")
+        if kind in ("offers", "conflicts"):
+            raise NotAllowed(f"{kind} cannot be created.")
+        check_size(request.body)
+        definition = load_object(request)
+        if operation == "upsert":
+            return self._upsert(kind, parent, definition)
+        return self._create(request, kind, parent, definition)
+
+    def _create(
+        self, request: Request, kind: str, parent: Resource | None, definition: Document
+    ) -> Response:
+        offer = _offer(request.headers)
+        resource = self._catalog.create(kind, parent, definition)
+        if kind == "colls" and offer is None and not self._shares_throughput(parent):
+            offer = _manual(DEFAULT_THROUGHPUT)
+        if offer is not None and kind in ("dbs", "colls"):
+            self._catalog.add_offer(resource, offer)
+        return _answer(201, resource.body, charges.METADATA_WRITE)
+
+    def _shares_throughput(self, database: Resource | None) -> bool:
+        if database is None:
+            return False
+        try:
+            self._catalog.find("offers", None, database.rid)
+        except NotFound:
+            return False
+        return True
+
+    def _upsert(self, kind: str, parent: Resource | None, definition: Document) -> Response:
+        try:
+            old = self._catalog.find(kind, parent, check_id(definition.get("id")))
+        except NotFound:
+            created = self._catalog.create(kind, parent, definition)
+            return _answer(201, created.body, charges.METADATA_WRITE)
+        replaced = self._catalog.replace(old, definition, None)
+        return _answer(200, replaced.body, charges.METADATA_WRITE)
+
+    def _one(self, request: Request) -> Response:
+        parent = self._catalog.owner(request.segments[:-2])
+        resource = self._catalog.find(request.resource, parent, request.segments[-1])
+        if_match = request.headers.get("if-match")
+        if request.method == "GET":
+            return _answer(200, resource.body, charges.METADATA_READ)
+        if request.method == "PUT":
+            check_size(request.body)
+            definition = load_object(request)
+            if resource.kind == "offers":
+                _check_offer(definition)
+            replaced = self._catalog.replace(resource, definition, if_match)
+            return _answer(200, replaced.body, charges.METADATA_WRITE)
+        if request.method == "DELETE" and resource.kind != "offers":
+            self._catalog.delete(resource, if_match)
+            return Response(204, {"x-ms-request-charge": f"{charges.METADATA_WRITE:.2f}"})
+        raise NotAllowed(f"{request.method} does not apply to {resource.kind}.")
+
+    def _list(
+        self,
+        request: Request,
+        kind: str,
+        parent: Resource | None,
+        text: str,
+        parameters: list[dict[str, Any]],
+    ) -> Response:
+        parent_rid = parent.rid if parent else ""
+        with self._storage.reading() as connection:
+            source = TableSource(
+                connection, "resources", ["kind = ?", "parent = ?"], [kind, parent_rid]
+            )
+            page = run_page(request, text, parameters, source)
+        body = {"_rid": parent_rid, FEEDS[kind]: page.items, "_count": len(page.items)}
+        headers = {
+            "content-type": JSON,
+            "x-ms-item-count": str(len(page.items)),
+            "x-ms-request-charge": f"{charges.METADATA_READ:.2f}",
+        }
+        if page.continuation:
+            headers["x-ms-continuation"] = page.continuation
+        return Response(200, headers, dumps(body).encode())
+
+
+def _answer(status: int, body: Document, charge: float) -> Response:
+    headers = {
+        "content-type": JSON,
+        "etag": body["_etag"],
+        "x-ms-request-charge": f"{charge:.2f}",
+    }
+    return Response(status, headers, dumps(body).encode())
+
+
+def _offer(headers: dict[str, str]) -> Document | None:
+    """The throughput that a request to create asks for."""
+    autoscale = headers.get("x-ms-cosmos-offer-autopilot-settings")
+    if autoscale is not None:
+        try:
+            settings = json.loads(autoscale)
+        except ValueError:
+            raise BadRequest("The autoscale settings are not JSON.") from None
+        if not isinstance(settings, dict) or not isinstance(settings.get("maxThroughput"), int):
+            raise BadRequest("The autoscale settings need a maxThroughput.")
+        return _autoscale(settings)
+    throughput = headers.get("x-ms-offer-throughput")
+    if throughput is None:
+        return None
+    try:
+        return _manual(int(throughput))
+    except ValueError:
+        raise BadRequest(f"The throughput '{throughput[:100]}' is not a number.") from None
+
+
+def _manual(throughput: int) -> Document:
+    content = {
+        "offerThroughput": throughput,
+        "offerIsRUPerMinuteThroughputEnabled": False,
+        "offerMinimumThroughputParameters": {"maxThroughputEverProvisioned": throughput},
+    }
+    _check_offer({"content": content})
+    return content
+
+
+def _autoscale(settings: Document) -> Document:
+    content = {
+        "offerThroughput": settings["maxThroughput"] // 10,
+        "offerAutopilotSettings": {"maxThroughput": settings["maxThroughput"], **settings},
+    }
+    _check_offer({"content": content})
+    return content
+
+
+def _check_offer(offer: Document) -> None:
+    content = offer.get("content")
+    if not isinstance(content, dict):
+        raise BadRequest("An offer needs a content.")
+    autoscale = content.get("offerAutopilotSettings")
+    if autoscale:
+        maximum = autoscale.get("maxThroughput")
+        if not isinstance(maximum, int) or maximum < 1000 or maximum % 1000:
+            raise BadRequest("The maximal throughput must be a multiple of 1000, 1000 or more.")
+        return
+    throughput = content.get("offerThroughput")
+    if not isinstance(throughput, int) or throughput < 400 or throughput % 100:
+        raise BadRequest("The throughput must be a multiple of 100, 400 or more.")

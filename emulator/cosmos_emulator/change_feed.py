@@ -1,0 +1,105 @@
+"""The change feed: the newest version of each item, in the order of the last writes."""
+
+from __future__ import annotations
+
+import email.utils
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from .containers import Container
+from .errors import BadRequest
+
+DEFAULT_PAGE = 100
+MAX_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Selection:
+    """The part of a container that a request is about."""
+
+    key: str | None = None
+    epk_range: tuple[str, str] | None = None
+
+
+@dataclass(slots=True)
+class FeedPage:
+    text: str
+    count: int
+    etag: str
+
+
+def read(
+    connection: sqlite3.Connection,
+    container: Container,
+    now: int,
+    headers: dict[str, str],
+    selection: Selection,
+) -> FeedPage:
+    """One page behind the place that ``If-None-Match`` names; its etag is the next place."""
+    (newest,) = connection.execute(
+        "SELECT lsn FROM containers WHERE num = ?", [container.number]
+    ).fetchone()
+    after = _place(headers.get("if-none-match"), newest)
+    conditions: list[str] = ["lsn > ?"]
+    values: list[Any] = [after]
+    if "if-modified-since" in headers and headers.get("if-none-match") is None:
+        conditions.append("ts >= ?")
+        values.append(_timestamp(headers["if-modified-since"]))
+    if selection.key is not None:
+        conditions.append("pk = ?")
+        values.append(selection.key)
+    if selection.epk_range is not None:
+        conditions.append("epk >= ? AND epk < ?")
+        values.extend(selection.epk_range)
+    alive = container.alive_sql(now)
+    if alive is not None:
+        conditions.append(alive)
+    limit = _limit(headers.get("x-ms-max-item-count"))
+    cursor = connection.execute(
+        f"SELECT lsn, body FROM {container.table} WHERE {' AND '.join(conditions)} "
+        "ORDER BY lsn LIMIT ?",
+        [*values, limit],
+    )
+    bodies: list[str] = []
+    size, place, more = 0, newest, False
+    for lsn, body in cursor:
+        size += len(body)
+        if bodies and size > MAX_BYTES:
+            more = True
+            break
+        bodies.append(f'{body[:-1]},"_lsn":{lsn}}}')
+        last = lsn
+    cursor.close()
+    if bodies and (more or len(bodies) == limit):
+        place = last
+    text = f'{{"_rid":"{container.rid}","Documents":[{",".join(bodies)}],"_count":{len(bodies)}}}'
+    return FeedPage(text, len(bodies), f'"{place}"')
+
+
+def _place(etag: str | None, newest: int) -> int:
+    if etag is None:
+        return 0
+    if etag == "*":
+        return newest
+    try:
+        return int(etag.strip('"'))
+    except ValueError:
+        raise BadRequest(
+            f"The continuation of the change feed '{etag[:100]}' is invalid."
+        ) from None
+
+
+def _timestamp(text: str) -> int:
+    try:
+        return int(email.utils.parsedate_to_datetime(text).timestamp())
+    except (TypeError, ValueError):
+        raise BadRequest(f"The date '{text[:100]}' is invalid.") from None
+
+
+def _limit(text: Any) -> int:
+    try:
+        limit = int(text or DEFAULT_PAGE)
+    except ValueError:
+        raise BadRequest(f"The page size '{text[:100]}' is invalid.") from None
+    return limit if limit > 0 else 1_000_000

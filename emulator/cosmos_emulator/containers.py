@@ -1,0 +1,176 @@
+"""One container: its definition, checked, completed and made ready for use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .charges import IndexedTerms
+from .documents import path_parts
+from .errors import BadRequest
+from .messages import Document
+from .partition_keys import PartitionKeys
+
+_INDEXING_MODES = {"consistent", "lazy", "none"}
+
+
+@dataclass(slots=True)
+class Container:
+    """What the other modules need to know of a container, all of it derived from its definition."""
+
+    number: int
+    rid: str
+    database_rid: str
+    database: str
+    name: str
+    definition: Document
+    keys: PartitionKeys
+    terms: IndexedTerms
+    unique_keys: list[list[tuple[str, ...]]]
+    default_ttl: int | None
+    link: str
+    self_prefix: str
+
+    @classmethod
+    def load(
+        cls, number: int, rid: str, database_rid: str, database: str, definition: Document
+    ) -> Container:
+        name = definition["id"]
+        return cls(
+            number=number,
+            rid=rid,
+            database_rid=database_rid,
+            database=database,
+            name=name,
+            definition=definition,
+            keys=PartitionKeys.parse(definition["partitionKey"]),
+            terms=IndexedTerms(definition["indexingPolicy"]),
+            unique_keys=[
+                [path_parts(path) for path in rule["paths"]]
+                for rule in definition.get("uniqueKeyPolicy", {}).get("uniqueKeys", [])
+            ],
+            default_ttl=definition.get("defaultTtl"),
+            link=f"dbs/{database}/colls/{name}",
+            self_prefix=f"dbs/{database_rid}/colls/{rid}/docs/",
+        )
+
+    @property
+    def table(self) -> str:
+        return f"items_{self.number}"
+
+    def is_alive(self, ts: int, ttl: int | None, now: int) -> bool:
+        if self.default_ttl is None:
+            return True
+        lifetime = self.default_ttl if ttl is None else ttl
+        return lifetime == -1 or ts + lifetime > now
+
+    def alive_sql(self, now: int) -> str | None:
+        """The condition under which a row has not expired; None when none can."""
+        if self.default_ttl is None:
+            return None
+        if self.default_ttl == -1:
+            return f"(ttl IS NULL OR ttl = -1 OR ts + ttl > {now})"
+        return f"(ttl = -1 OR ts + coalesce(ttl, {self.default_ttl}) > {now})"
+
+
+def complete(definition: Document) -> Document:
+    """Check a definition as it comes from a client, and add the service's defaults."""
+    done = dict(definition)
+    done.setdefault("partitionKey", {"paths": ["/_partitionKey"], "kind": "Hash"})
+    done["indexingPolicy"] = _indexing_policy(done.get("indexingPolicy"))
+    done.setdefault(
+        "conflictResolutionPolicy",
+        {
+            "mode": "LastWriterWins",
+            "conflictResolutionPath": "/_ts",
+            "conflictResolutionProcedure": "",
+        },
+    )
+    done.setdefault("geospatialConfig", {"type": "Geography"})
+    PartitionKeys.parse(done["partitionKey"])
+    _check_ttl(done)
+    _check_unique_keys(done)
+    return done
+
+
+def _indexing_policy(policy: Any) -> Document:
+    if policy is None:
+        policy = {}
+    if not isinstance(policy, dict):
+        raise BadRequest("The indexing policy must be an object.")
+    done = dict(policy)
+    mode = str(done.get("indexingMode", "consistent")).lower()
+    if mode not in _INDEXING_MODES:
+        raise BadRequest(f"The indexing mode '{mode}' is unknown.")
+    done["indexingMode"] = mode
+    done.setdefault("automatic", mode != "none")
+    if mode != "none":
+        done.setdefault("includedPaths", [] if done.get("excludedPaths") else [{"path": "/*"}])
+        done.setdefault("excludedPaths", [])
+        for name in ("includedPaths", "excludedPaths"):
+            _check_paths(done[name], name)
+        _complete_paths(done)
+    return done
+
+
+def _check_paths(entries: Any, name: str) -> None:
+    if not isinstance(entries, list):
+        raise BadRequest(f"The {name} of an indexing policy must be a list.")
+    for entry in entries:
+        path = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(path, str):
+            raise BadRequest(f"An entry of {name} has no path.")
+        if path == "/":
+            continue
+        if path_parts(path)[-1] not in ("?", "*"):
+            raise BadRequest(
+                f"The indexing path '{path}' could not be accepted, failed near position "
+                f"'{len(path)}'. Please ensure that the path ends with '/?' or '/*'."
+            )
+
+
+def _complete_paths(policy: Document) -> None:
+    """The root must be decided; ``_etag`` is never worth an index."""
+    paths = {entry["path"] for name in ("includedPaths", "excludedPaths") for entry in policy[name]}
+    if "/*" not in paths and "/" not in paths:
+        raise BadRequest(
+            'The special mandatory indexing path "/" is not provided in any of the path type '
+            "sets. Please provide this path in one of the sets."
+        )
+    if '/"_etag"/?' not in paths:
+        policy["excludedPaths"] = [*policy["excludedPaths"], {"path": '/"_etag"/?'}]
+
+
+def _check_ttl(definition: Document) -> None:
+    ttl = definition.get("defaultTtl")
+    if ttl is None:
+        definition.pop("defaultTtl", None)
+        return
+    check_ttl(ttl)
+
+
+def check_ttl(ttl: Any) -> int:
+    if not isinstance(ttl, int) or isinstance(ttl, bool) or (ttl < 1 and ttl != -1):
+        raise BadRequest(
+            f"The input ttl '{ttl}' is invalid. Ensure to provide a nonzero positive integer "
+            "less than or equal to '2147483647', or '-1' which means never expire."
+        )
+    if ttl > 2147483647:
+        raise BadRequest(f"The input ttl '{ttl}' is invalid: it is above 2147483647.")
+    return ttl
+
+
+def _check_unique_keys(definition: Document) -> None:
+    policy = definition.get("uniqueKeyPolicy")
+    if policy is None:
+        definition.pop("uniqueKeyPolicy", None)
+        return
+    rules = policy.get("uniqueKeys") if isinstance(policy, dict) else None
+    if not isinstance(rules, list):
+        raise BadRequest("The unique key policy must hold a list of unique keys.")
+    for rule in rules:
+        paths = rule.get("paths") if isinstance(rule, dict) else None
+        if not isinstance(paths, list) or not paths:
+            raise BadRequest("A unique key needs a list of paths.")
+        for path in paths:
+            path_parts(path)

@@ -1,0 +1,152 @@
+"""JSON as Cosmos keeps it: every number is a double, system properties are the service's own."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from .errors import BadRequest, TooLarge
+from .messages import Document, Request
+
+MAX_BYTES = 2 * 1024 * 1024
+MAX_DEPTH = 128
+MAX_ID_BYTES = 1023
+FORBIDDEN_IN_ID = set("/\\?#")
+SYSTEM_PROPERTIES = ("_rid", "_self", "_etag", "_attachments", "_ts")
+
+_EXACT = 2**53
+_PLAIN = 1e21  # above this a double is written with an exponent
+
+
+def _integer(text: str) -> int | float:
+    if len(text) < 16:
+        return int(text)
+    return _float(text)
+
+
+def _float(text: str) -> int | float:
+    value = float(text)
+    if math.isinf(value):
+        raise BadRequest(f"The number {text[:40]} is out of range.")
+    return int(value) if value.is_integer() and abs(value) < _PLAIN else value
+
+
+def _constant(text: str) -> Any:
+    raise BadRequest(f"{text} is not a JSON value.")
+
+
+_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant)
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+dumps = _encoder.encode
+
+
+def loads(body: bytes | str) -> Any:
+    """Parse a request body, or answer 400."""
+    try:
+        text = body if isinstance(body, str) else body.decode("utf-8-sig")
+        return _decoder.decode(text)
+    except UnicodeDecodeError:
+        raise BadRequest("The request body is not UTF-8.") from None
+    except json.JSONDecodeError as error:
+        raise BadRequest(f"The input content is invalid JSON: {error}") from None
+    except RecursionError:
+        raise BadRequest(f"The request body is nested deeper than {MAX_DEPTH} levels.") from None
+
+
+def load_body(request: Request) -> Any:
+    """The JSON of a request, parsed once: the log wants the id that is in it, too."""
+    if request.parsed is None:
+        request.parsed = loads(request.body)
+    return request.parsed
+
+
+def load_object(request: Request) -> Document:
+    value = load_body(request)
+    if not isinstance(value, dict):
+        raise BadRequest("The request body must be a JSON object.")
+    return value
+
+
+def check_size(body: bytes) -> None:
+    if len(body) > MAX_BYTES:
+        raise TooLarge
+
+
+def check_id(value: Any) -> str:
+    """An id that may name a resource."""
+    if not isinstance(value, str):
+        raise BadRequest(
+            "The input content is invalid because the required properties - 'id; ' - are missing"
+        )
+    if not value or not FORBIDDEN_IN_ID.isdisjoint(value) or value.endswith(" "):
+        raise BadRequest(f"The input name '{value[:100]}' is invalid: ids must not be empty, end "
+                         "with a space, or contain '/', '\\', '?' or '#'.")  # fmt: skip
+    if len(value.encode("utf-8", "replace")) > MAX_ID_BYTES:
+        raise BadRequest(f"The id is longer than {MAX_ID_BYTES} bytes.")
+    return value
+
+
+def check_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        if depth > MAX_DEPTH:
+            raise BadRequest(f"The item is nested deeper than {MAX_DEPTH} levels.")
+        depth += 1
+        level = [
+            child
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
+        ]
+
+
+def to_text(document: Document) -> str:
+    """Serialise a document; half of a surrogate pair cannot be stored."""
+    text = dumps(document)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadRequest("The item contains a string that is not valid Unicode.") from None
+    return text
+
+
+def path_parts(path: str) -> tuple[str, ...]:
+    """Split a path such as ``/a/"b c"/d`` into its parts."""
+    parts: list[str] = []
+    rest = path
+    while rest:
+        if not rest.startswith("/"):
+            raise BadRequest(f"The path '{path}' is invalid.")
+        rest = rest[1:]
+        if rest.startswith('"'):
+            part, quote, rest = rest[1:].partition('"')
+            if not quote:
+                raise BadRequest(f"The path '{path}' is invalid.")
+            parts.append(part)
+        else:
+            part, slash, rest = rest.partition("/")
+            rest = slash + rest
+            parts.append(part)
+    if not parts or not all(parts):
+        raise BadRequest(f"The path '{path}' is invalid.")
+    return tuple(parts)
+
+
+class Undefined:
+    """The value of a property that is not there."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED = Undefined()
+
+
+def value_at(document: Any, parts: tuple[str, ...]) -> Any:
+    """The value under a path of property names, or UNDEFINED."""
+    for part in parts:
+        if not isinstance(document, dict) or part not in document:
+            return UNDEFINED
+        document = document[part]
+    return document

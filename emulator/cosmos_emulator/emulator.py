@@ -1,0 +1,140 @@
+"""The emulator: storage, gateway, faults and the log in one object, and the ways in."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import time
+from collections.abc import Awaitable, Generator
+from typing import TYPE_CHECKING, Any
+
+from .auth import EMULATOR_KEY, Authenticator
+from .clock import Clock
+from .faults import ConnectionDropped, Faults
+from .gateway import Gateway
+from .messages import Request, Response
+from .requests_log import RequestLog
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .transports import EmulatorAsyncTransport, EmulatorTransport
+
+ENDPOINT = "http://localhost:8081/"
+
+Step = float | Awaitable[Any]
+
+
+class Emulator:
+    """A Cosmos DB account in this process, in a file or in memory.
+
+    One object may serve several threads and several event loops at once.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] = ":memory:",
+        *,
+        key: str = EMULATOR_KEY,
+        faults: Faults | None = None,
+    ) -> None:
+        self.key = key
+        self.endpoint = ENDPOINT
+        self.faults = faults if faults is not None else Faults()
+        self.requests = RequestLog()
+        self.clock = Clock()
+        self._storage = Storage(os.fspath(path))
+        self._gateway = Gateway(self._storage, self.clock, Authenticator(key), self.endpoint)
+
+    def async_transport(self) -> EmulatorAsyncTransport:
+        """For ``azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)``."""
+        from .transports import EmulatorAsyncTransport
+
+        return EmulatorAsyncTransport(self)
+
+    def transport(self) -> EmulatorTransport:
+        """For ``azure.cosmos.CosmosClient(endpoint, key, transport=…)``."""
+        from .transports import EmulatorTransport
+
+        return EmulatorTransport(self)
+
+    def clear_requests(self) -> None:
+        self.requests.clear()
+
+    def close(self) -> None:
+        self._storage.close()
+
+    def __enter__(self) -> Emulator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Emulator {self._storage.path}>"
+
+    async def exchange_async(self, request: Request, endpoint: str | None = None) -> Response:
+        """Answer a request; delays give way to other tasks of the loop."""
+        steps = self._exchange(request, endpoint)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    if isinstance(step, float):
+                        await asyncio.sleep(step)
+                    else:
+                        await step
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(None)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    def exchange(self, request: Request, endpoint: str | None = None) -> Response:
+        """Answer a request; delays block the thread."""
+        steps = self._exchange(request, endpoint)
+        try:
+            step = next(steps)
+            while True:
+                if not isinstance(step, float):
+                    steps.close()
+                    raise TypeError("a hook that is a coroutine needs an asynchronous client")
+                time.sleep(step)
+                step = steps.send(None)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    def _exchange(self, request: Request, endpoint: str | None) -> Generator[Step, None, Response]:
+        """What happens to a request, faults included. Yields what has to be waited for."""
+        record = self.requests.begin(request)
+        response: Response | None = None
+        try:
+            rule = self.faults.choose(record)
+            wait = self.faults.latency + (rule.delay if rule else 0.0)
+            if wait:
+                yield wait
+            if rule is None:
+                response = self._gateway.handle(request, endpoint)
+                return response
+            record.fault = rule.name
+            if rule.before is not None:
+                result = rule.before(record)
+                if inspect.isawaitable(result):
+                    yield result
+            if rule.drop == "before":
+                raise ConnectionDropped
+            if rule.error is not None:
+                response = rule.error.response(request.headers.get("x-ms-activity-id", ""))
+                return response
+            answer = self._gateway.handle(request, endpoint)
+            if rule.after is not None:
+                result = rule.after(record)
+                if inspect.isawaitable(result):
+                    yield result
+            if rule.drop == "after":
+                raise ConnectionDropped
+            response = answer
+            return response
+        finally:
+            self.requests.end(record, response)

@@ -1,0 +1,145 @@
+"""What the gateway refuses, in the service's own shape.
+
+CosmosError                 a status, a sub-status and a message
+├── BadRequest       400
+├── Unauthorized     401
+├── Forbidden        403
+├── NotFound         404
+├── NotAllowed       405
+├── Conflict         409
+├── PreconditionFailed 412
+├── TooLarge         413
+└── NotModified      304    not an error to the client, but it ends a request in the same way
+StorageError                the file cannot be used: not a database, not ours, disk full
+"""
+
+from __future__ import annotations
+
+import json
+
+from .messages import JSON, Response
+
+CODES = {
+    304: "NotModified",
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    408: "RequestTimeout",
+    409: "Conflict",
+    410: "Gone",
+    412: "PreconditionFailed",
+    413: "RequestEntityTooLarge",
+    424: "FailedDependency",
+    429: "TooManyRequests",
+    449: "RetryWith",
+    500: "InternalServerError",
+    501: "NotImplemented",
+    503: "ServiceUnavailable",
+}
+
+
+class CosmosError(Exception):
+    """An answer other than success."""
+
+    status = 500
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        substatus: int = 0,
+        charge: float = 1.0,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status or self.status
+        self.substatus = substatus
+        self.charge = charge
+        self.headers = headers or {}
+
+    def response(self, activity_id: str) -> Response:
+        headers = {"x-ms-request-charge": f"{self.charge:.2f}", **self.headers}
+        if self.substatus:
+            headers["x-ms-substatus"] = str(self.substatus)
+        if self.status == 304:
+            return Response(304, headers)
+        headers["content-type"] = JSON
+        errors = json.dumps({"Errors": [self.message]}, ensure_ascii=False)
+        body = {
+            "code": CODES.get(self.status, "Error"),
+            "message": f"Message: {errors}\r\nActivityId: {activity_id}, cosmos_emulator",
+        }
+        return Response(self.status, headers, json.dumps(body).encode())
+
+
+class BadRequest(CosmosError):
+    status = 400
+
+
+class Unauthorized(CosmosError):
+    status = 401
+
+
+class Forbidden(CosmosError):
+    status = 403
+
+
+class NotFound(CosmosError):
+    status = 404
+
+    def __init__(
+        self,
+        message: str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found",
+        *,
+        substatus: int = 0,
+    ) -> None:
+        super().__init__(message, substatus=substatus)
+
+
+class NotAllowed(CosmosError):
+    status = 405
+
+
+class Conflict(CosmosError):
+    status = 409
+
+    def __init__(
+        self,
+        message: str = "Resource with specified id or name already exists.",
+        charge: float = 1.0,
+    ) -> None:
+        super().__init__(message, charge=charge)
+
+
+class PreconditionFailed(CosmosError):
+    status = 412
+
+    def __init__(
+        self,
+        message: str = "One of the specified pre-condition is not met",
+        charge: float = 1.0,
+        substatus: int = 0,
+    ) -> None:
+        super().__init__(message, charge=charge, substatus=substatus)
+
+
+class TooLarge(CosmosError):
+    status = 413
+
+    def __init__(self, message: str = "Request size is too large") -> None:
+        super().__init__(message)
+
+
+class NotModified(CosmosError):
+    status = 304
+
+    def __init__(self, etag: str) -> None:
+        super().__init__("", headers={"etag": etag})
+
+
+class StorageError(Exception):
+    """The database file cannot be opened or written; the message says why."""

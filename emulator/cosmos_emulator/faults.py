@@ -1,0 +1,156 @@
+"""Faults on demand: what a test wants to go wrong, and when.
+
+    faults = Faults()
+    faults.throttle(retry_after_ms=20, resource="docs", times=2)   # the first two get 429
+    faults.fail(503, operation="create", container="events")       # the first create gets 503
+    faults.drop_after(operation="replace", nth=3)                   # applied, its answer is lost
+    faults.call(crash, when="before", nth=5, resource="docs")       # your own code at the fifth
+    faults.latency = 0.005                                          # every request takes longer
+
+Each rule counts the requests that match it, from 1. It applies from the ``nth`` on, ``times`` times
+(``times=None``: for ever). A request that several rules match gets the first one that applies.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .errors import CosmosError
+from .requests_log import RequestRecord
+
+Hook = Callable[[RequestRecord], Awaitable[Any] | Any]
+Predicate = Callable[[RequestRecord], bool]
+
+_MESSAGES = {
+    408: "Request timed out.",
+    410: "The requested resource is no longer available at the server.",
+    429: "The request rate is too large.",
+    449: "Conflicting request to resource has been attempted. Retry to avoid conflicts.",
+    503: "Service is currently unavailable.",
+}
+
+
+class ConnectionDropped(Exception):
+    """The connection is closed without an answer."""
+
+
+@dataclass(slots=True)
+class Rule:
+    """One thing that goes wrong. ``hits`` counts how often it was applied."""
+
+    name: str
+    nth: int
+    times: int | None
+    match: dict[str, str]
+    where: Predicate | None
+    error: CosmosError | None = None
+    drop: Literal["before", "after"] | None = None
+    delay: float = 0.0
+    before: Hook | None = None
+    after: Hook | None = None
+    seen: int = 0
+    hits: int = 0
+
+    def applies(self, record: RequestRecord) -> bool:
+        """Count the request if it matches, and say whether it is one to fail."""
+        if any(getattr(record, name) != value for name, value in self.match.items()):
+            return False
+        if self.where is not None and not self.where(record):
+            return False
+        self.seen += 1
+        if self.seen < self.nth or (self.times is not None and self.hits >= self.times):
+            return False
+        self.hits += 1
+        return True
+
+
+class Faults:
+    """The rules in force, and a latency for all requests. May be changed at any time.
+
+    All rules take the same keywords: ``nth`` and ``times``; ``method``, ``operation`` ("create",
+    "read", "replace", "upsert", "patch", "delete", "batch", "query", "change feed", "list"),
+    ``resource`` ("docs", "colls", "dbs", "pkranges", "offers", "" for the account), ``container``,
+    ``database``, ``id``, ``partition_key`` (as in the header: ``'["A"]'``) and ``where``, a
+    function of the :class:`RequestRecord`.
+    """
+
+    def __init__(self, *, latency: float = 0.0) -> None:
+        self.latency = latency
+        self._rules: list[Rule] = []
+        self._lock = threading.Lock()
+
+    def fail(self, status: int, *, substatus: int = 0, **match: Any) -> Rule:
+        """Answer with an error, without applying the request."""
+        message = _MESSAGES.get(status, "A fault asked for by the test.")
+        error = CosmosError(message, status=status, substatus=substatus, charge=0.0)
+        return self._add(_rule(f"fail {status}", match, error=error))
+
+    def throttle(self, *, retry_after_ms: int = 10, **match: Any) -> Rule:
+        """Answer 429 with a time to wait, without applying the request."""
+        error = CosmosError(
+            _MESSAGES[429],
+            status=429,
+            substatus=3200,
+            charge=0.38,
+            headers={"x-ms-retry-after-ms": str(retry_after_ms)},
+        )
+        return self._add(_rule("throttle", match, error=error))
+
+    def drop_before(self, **match: Any) -> Rule:
+        """Close the connection before the request is applied."""
+        return self._add(_rule("drop before", match, drop="before"))
+
+    def drop_after(self, **match: Any) -> Rule:
+        """Apply the request, then close the connection instead of answering."""
+        return self._add(_rule("drop after", match, drop="after"))
+
+    def delay(self, seconds: float, **match: Any) -> Rule:
+        """Apply the request late."""
+        return self._add(_rule(f"delay {seconds}", match, delay=seconds))
+
+    def call(
+        self, hook: Hook, *, when: Literal["before", "after"] = "before", **match: Any
+    ) -> Rule:
+        """Run ``hook(record)`` before or after the request is applied; what it raises, the client
+        gets. It may be a coroutine function."""
+        name = f"call {when}"
+        if when == "before":
+            return self._add(_rule(name, match, before=hook))
+        return self._add(_rule(name, match, after=hook))
+
+    def clear(self) -> None:
+        """Forget all rules and the latency."""
+        with self._lock:
+            self._rules.clear()
+        self.latency = 0.0
+
+    def _add(self, rule: Rule) -> Rule:
+        with self._lock:
+            self._rules.append(rule)
+        return rule
+
+    def choose(self, record: RequestRecord) -> Rule | None:
+        """The rule for a request. Every rule gets to count it; the first that applies wins."""
+        if not self._rules:
+            return None
+        with self._lock:
+            chosen = None
+            for rule in self._rules:
+                if chosen is None and rule.applies(record):
+                    chosen = rule
+            return chosen
+
+
+_MATCHABLE = {"method", "operation", "resource", "container", "database", "id", "partition_key"}
+
+
+def _rule(name: str, match: dict[str, Any], **effect: Any) -> Rule:
+    match = dict(match)
+    nth, times, where = match.pop("nth", 1), match.pop("times", 1), match.pop("where", None)
+    unknown = match.keys() - _MATCHABLE
+    if unknown:
+        raise TypeError(f"a fault cannot match on {', '.join(sorted(unknown))}")
+    return Rule(name=name, nth=nth, times=times, match=match, where=where, **effect)

@@ -1,0 +1,207 @@
+"""Requests for items: points, batches, queries, feeds, ranges."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from . import batch, change_feed, charges, patch
+from .catalog import Catalog
+from .clock import Clock
+from .containers import Container
+from .documents import check_size, dumps, load_body, load_object
+from .errors import BadRequest, NotAllowed, NotModified
+from .items import Conditions, Items, Outcome
+from .messages import JSON, Request, Response
+from .query_routes import QueryRoutes, holds
+from .storage import Storage
+
+KEY_HEADER = "x-ms-documentdb-partitionkey"
+
+
+class ItemRoutes:
+    """``…/docs`` and what else lives on the items of a container."""
+
+    def __init__(self, storage: Storage, catalog: Catalog, clock: Clock) -> None:
+        self._storage = storage
+        self._catalog = catalog
+        self._clock = clock
+        self._queries = QueryRoutes(storage, catalog, clock)
+
+    def handle(self, request: Request) -> Response:
+        if len(request.segments) == 6:
+            return self._point(request)
+        if request.method == "POST":
+            return self._post(request)
+        if request.method != "GET":
+            raise NotAllowed(f"{request.method} does not apply to a feed of items.")
+        if "a-im" in request.headers:
+            return self._change_feed(request)
+        return self._queries.feed(request)
+
+    def _post(self, request: Request) -> Response:
+        operation = request.operation
+        if operation == "query":
+            return self._queries.query(request)
+        if operation == "query plan":
+            return self._queries.plan(request)
+        check_size(request.body)
+        if operation == "batch":
+            return self._batch(request)
+        document = load_object(request)
+        conditions = _conditions(request)
+        with self._storage.writing() as connection:
+            container = self._container(request)
+            items = Items(connection, container, self._clock.now())
+            key = _key(request, container)
+            if operation == "upsert":
+                outcome = items.upsert(key, document, conditions)
+            else:
+                outcome = items.create(key, document)
+        return _answer(request, container, outcome)
+
+    def _point(self, request: Request) -> Response:
+        method, item_id = request.method, request.segments[5]
+        if method == "GET":
+            with self._storage.reading() as connection:
+                container = self._container(request)
+                items = Items(connection, container, self._clock.now())
+                key = _key(request, container)
+                try:
+                    outcome = items.read(key, item_id, request.headers.get("if-none-match"))
+                except NotModified as same:
+                    same.headers.update(session_headers(container, self._catalog.lsn(container)))
+                    raise
+                lsn = self._catalog.lsn(container)
+            return _answer(request, container, outcome, lsn)
+        check_size(request.body)
+        conditions = _conditions(request)
+        body = load_body(request) if method in ("PUT", "PATCH") else None
+        with self._storage.writing() as connection:
+            container = self._container(request)
+            items = Items(connection, container, self._clock.now())
+            key = _key(request, container)
+            if method == "PUT":
+                if not isinstance(body, dict):
+                    raise BadRequest("The request body must be a JSON object.")
+                outcome = items.replace(key, item_id, body, conditions)
+            elif method == "PATCH":
+                change, condition = patch.parse(body)
+                check = None if condition is None else partial(holds, connection, condition)
+                outcome = items.patch(key, item_id, change, conditions, check)
+            elif method == "DELETE":
+                outcome = items.delete(key, item_id, conditions)
+            else:
+                raise NotAllowed(f"{method} does not apply to an item.")
+        return _answer(request, container, outcome)
+
+    def _batch(self, request: Request) -> Response:
+        operations = load_body(request)
+        status = 200
+        try:
+            with self._storage.writing() as connection:
+                container = self._container(request)
+                items = Items(connection, container, self._clock.now())
+                key = _key(request, container)
+                results, lsn = batch.run(items, key, operations, partial(holds, connection))
+        except batch.BatchFailed as failed:
+            results, lsn, status = failed.results, 0, 207
+        lsn = lsn or self._catalog.lsn(container)
+        charge = sum(result["requestCharge"] for result in results)
+        headers = _headers(container, charge, lsn)
+        return Response(status, headers, dumps(results).encode())
+
+    def delete_partition(self, request: Request) -> Response:
+        """``partitionkeydelete``: everything under one key."""
+        with self._storage.writing() as connection:
+            container = self._container(request)
+            key = _key(request, container)
+            lsn = Items(connection, container, self._clock.now()).delete_partition(key)
+        return Response(200, _headers(container, charges.write(0, 0), lsn))
+
+    def ranges(self, request: Request) -> Response:
+        """The physical ranges of a container: always one."""
+        container = self._container(request)
+        etag = f'"{container.number}"'
+        if request.headers.get("if-none-match") == etag:
+            raise NotModified(etag)
+        the_range = {
+            "_rid": container.rid,
+            "id": "0",
+            "_etag": etag,
+            "minInclusive": "",
+            "maxExclusive": "FF",
+            "ridPrefix": 0,
+            "_self": f"dbs/{container.database_rid}/colls/{container.rid}/pkranges/0/",
+            "throughputFraction": 1,
+            "status": "online",
+            "parents": [],
+            "_ts": container.definition["_ts"],
+            "lsn": 0,
+        }
+        body = {"_rid": container.rid, "PartitionKeyRanges": [the_range], "_count": 1}
+        headers = {
+            "content-type": JSON,
+            "etag": etag,
+            "x-ms-item-count": "1",
+            "x-ms-request-charge": f"{charges.METADATA_READ:.2f}",
+        }
+        return Response(200, headers, dumps(body).encode())
+
+    def _change_feed(self, request: Request) -> Response:
+        with self._storage.reading() as connection:
+            container = self._container(request)
+            selection = self._queries.selection(request, container)
+            page = change_feed.read(
+                connection, container, self._clock.now(), request.headers, selection
+            )
+            lsn = self._catalog.lsn(container)
+        headers = _headers(container, charges.query(page.count, len(page.text)), lsn)
+        headers["etag"] = page.etag
+        headers["x-ms-item-count"] = str(page.count)
+        if not page.count:
+            return Response(304, headers)
+        return Response(200, headers, page.text.encode())
+
+    def _container(self, request: Request) -> Container:
+        return self._catalog.container(request.segments[1], request.segments[3])
+
+
+def _key(request: Request, container: Container) -> str:
+    header = request.headers.get(KEY_HEADER)
+    if header is None:
+        raise BadRequest("PartitionKey value must be supplied for this operation.", substatus=1001)
+    return container.keys.of_header(header)
+
+
+def _conditions(request: Request) -> Conditions:
+    headers = request.headers
+    return Conditions(headers.get("if-match"), headers.get("if-none-match"))
+
+
+def session_headers(container: Container, lsn: int) -> dict[str, str]:
+    """By these the SDK learns how far it has read a container."""
+    return {
+        "x-ms-session-token": f"0:-1#{lsn}",
+        "x-ms-alt-content-path": container.link,
+        "x-ms-content-path": container.rid,
+        "x-ms-documentdb-partitionkeyrangeid": "0",
+        "lsn": str(lsn),
+    }
+
+
+def _headers(container: Container, charge: float, lsn: int) -> dict[str, str]:
+    headers = session_headers(container, lsn)
+    headers["content-type"] = JSON
+    headers["x-ms-request-charge"] = f"{charge:.2f}"
+    return headers
+
+
+def _answer(
+    request: Request, container: Container, outcome: Outcome, lsn: int | None = None
+) -> Response:
+    headers = _headers(container, outcome.charge, outcome.lsn if lsn is None else lsn)
+    if outcome.etag:
+        headers["etag"] = outcome.etag
+    if request.method != "GET" and request.headers.get("prefer") == "return=minimal":
+        return Response(outcome.status, headers)
+    return Response(outcome.status, headers, outcome.text.encode())

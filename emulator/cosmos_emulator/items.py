@@ -1,0 +1,287 @@
+"""Items and their rules: identity, etags, TTL, unique keys, and what each operation costs.
+
+Every function runs inside a transaction that its caller opened, so that a batch is one of them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import charges, rids
+from .containers import Container, check_ttl
+from .documents import (
+    MAX_BYTES,
+    SYSTEM_PROPERTIES,
+    UNDEFINED,
+    check_depth,
+    check_id,
+    dumps,
+    loads,
+    to_text,
+    value_at,
+)
+from .errors import BadRequest, Conflict, NotFound, NotModified, PreconditionFailed, TooLarge
+from .messages import Document
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What an operation on one item gives back."""
+
+    status: int
+    etag: str
+    charge: float
+    lsn: int
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Row:
+    seq: int
+    lsn: int
+    ts: int
+    ttl: int | None
+    body: str
+
+
+@dataclass(slots=True)
+class Conditions:
+    """If-Match and If-None-Match."""
+
+    if_match: str | None = None
+    if_none_match: str | None = None
+
+    def check_write(self, container: Container, row: Row | None) -> None:
+        if self.if_match is not None and self.if_match != "*":
+            if row is None:
+                return
+            if self.if_match != rids.etag(container.number, row.lsn):
+                raise PreconditionFailed(charge=charges.MISS)
+        if self.if_none_match == "*" and row is not None:
+            raise PreconditionFailed(charge=charges.MISS)
+
+
+UNCONDITIONAL = Conditions()
+
+
+class Items:
+    """The items of one container, at one moment, in one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, container: Container, now: int) -> None:
+        self._connection = connection
+        self._container = container
+        self._now = now
+        table = container.table
+        self._select = f"SELECT seq, lsn, ts, ttl, body FROM {table} WHERE pk = ? AND id = ?"
+        self._insert = (
+            f"INSERT INTO {table} (seq, pk, id, epk, lsn, ts, ttl, body) VALUES (?,?,?,?,?,?,?,?)"
+        )
+        self._update = (
+            f"UPDATE {table} SET id = ?, lsn = ?, ts = ?, ttl = ?, body = ? WHERE seq = ?"
+        )
+        self._remove = f"DELETE FROM {table} WHERE seq = ?"
+
+    def read(self, key: str, item_id: str, if_none_match: str | None = None) -> Outcome:
+        row = self._alive(key, item_id)
+        if row is None:
+            raise NotFound
+        etag = rids.etag(self._container.number, row.lsn)
+        if if_none_match is not None and if_none_match in (etag, "*"):
+            raise NotModified(etag)
+        return Outcome(200, etag, charges.read(len(row.body)), row.lsn, row.body)
+
+    def create(self, key: str, document: Document) -> Outcome:
+        item_id = self._checked(key, document)
+        row = self._row(key, item_id)
+        if row is not None:
+            if self._is_alive(row):
+                raise Conflict(charge=charges.write(0, 0) - charges.read(0))
+            self._erase(row)
+        return self._write_new(key, item_id, document)
+
+    def upsert(self, key: str, document: Document, conditions: Conditions) -> Outcome:
+        item_id = self._checked(key, document)
+        row = self._row(key, item_id)
+        if row is not None and not self._is_alive(row):
+            self._erase(row)
+            row = None
+        conditions.check_write(self._container, row)
+        if row is None:
+            return self._write_new(key, item_id, document)
+        return self._write_over(key, item_id, document, row)
+
+    def replace(
+        self, key: str, item_id: str, document: Document, conditions: Conditions
+    ) -> Outcome:
+        new_id = self._checked(key, document)
+        row = self._alive(key, item_id)
+        if row is None:
+            raise NotFound
+        conditions.check_write(self._container, row)
+        return self._write_over(key, new_id, document, row)
+
+    def patch(
+        self,
+        key: str,
+        item_id: str,
+        change: Callable[[Document], tuple[Document, int]],
+        conditions: Conditions,
+        holds: Callable[[str], bool] | None = None,
+    ) -> Outcome:
+        """Change an item in place: ``change`` gives the new document and how much it touched."""
+        row = self._alive(key, item_id)
+        if row is None:
+            raise NotFound
+        conditions.check_write(self._container, row)
+        if holds is not None and not holds(row.body):
+            raise PreconditionFailed(substatus=1110)
+        document, touched = change(_user_properties(loads(row.body)))
+        new_id = self._checked(key, document)
+        if new_id != item_id:
+            raise BadRequest("The id of an item cannot be patched.")
+        outcome = self._write_over(key, new_id, document, row)
+        outcome.charge += charges.PATCHED_PROPERTY * touched
+        return outcome
+
+    def delete(self, key: str, item_id: str, conditions: Conditions) -> Outcome:
+        row = self._alive(key, item_id)
+        if row is None:
+            raise NotFound
+        conditions.check_write(self._container, row)
+        lsn = self._next_lsn()
+        self._erase(row)
+        return Outcome(204, "", self._write_charge(row.body), lsn)
+
+    def delete_partition(self, key: str) -> int:
+        """Delete everything under one partition key."""
+        lsn = self._next_lsn()
+        number = self._container.number
+        self._connection.execute(f"DELETE FROM uniques_{number} WHERE pk = ?", [key])
+        self._connection.execute(f"DELETE FROM items_{number} WHERE pk = ?", [key])
+        return lsn
+
+    def _row(self, key: str, item_id: str) -> Row | None:
+        row = self._connection.execute(self._select, (key, item_id)).fetchone()
+        return Row(*row) if row is not None else None
+
+    def _alive(self, key: str, item_id: str) -> Row | None:
+        row = self._row(key, item_id)
+        return row if row is not None and self._is_alive(row) else None
+
+    def _is_alive(self, row: Row) -> bool:
+        return self._container.is_alive(row.ts, row.ttl, self._now)
+
+    def _next_lsn(self) -> int:
+        row = self._connection.execute(
+            "UPDATE containers SET lsn = lsn + 1 WHERE num = ? RETURNING lsn",
+            (self._container.number,),
+        ).fetchone()
+        if row is None:
+            raise NotFound("Owner resource does not exist", substatus=1003)
+        return int(row[0])
+
+    def _checked(self, key: str, document: Document) -> str:
+        item_id = check_id(document.get("id"))
+        check_depth(document)
+        if "ttl" in document:
+            check_ttl(document["ttl"])
+        if self._container.keys.of_document(document) != key:
+            raise BadRequest(
+                "PartitionKey extracted from document doesn't match the one specified in the "
+                "header. Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value",
+                substatus=1001,
+            )
+        return item_id
+
+    def _write_new(self, key: str, item_id: str, document: Document) -> Outcome:
+        lsn = self._next_lsn()
+        text, size = self._stamped(document, lsn, lsn)
+        container = self._container
+        self._connection.execute(
+            self._insert,
+            (lsn, key, item_id, container.keys.epk(key), lsn, self._now, document.get("ttl"), text),
+        )
+        if container.unique_keys:
+            self._take_unique_values(key, document, lsn)
+        charge = charges.write(size, container.terms.count(document))
+        return Outcome(201, rids.etag(container.number, lsn), charge, lsn, text)
+
+    def _write_over(self, key: str, item_id: str, document: Document, row: Row) -> Outcome:
+        lsn = self._next_lsn()
+        text, size = self._stamped(document, row.seq, lsn)
+        container = self._container
+        try:
+            self._connection.execute(
+                self._update, (item_id, lsn, self._now, document.get("ttl"), text, row.seq)
+            )
+        except sqlite3.IntegrityError:
+            raise Conflict from None
+        if container.unique_keys:
+            self._free_unique_values(row.seq)
+            self._take_unique_values(key, document, row.seq)
+        charge = charges.write(size, container.terms.count(document))
+        charge += self._write_charge(row.body)
+        return Outcome(200, rids.etag(container.number, lsn), charge, lsn, text)
+
+    def _write_charge(self, body: str) -> float:
+        """What it costs to take a stored item out of the store and its index."""
+        terms = self._container.terms.count(_user_properties(loads(body)))
+        return charges.write(len(body), terms)
+
+    def _stamped(self, document: Document, seq: int, lsn: int) -> tuple[str, int]:
+        """The text to store: the client's properties, then the service's own."""
+        for name in SYSTEM_PROPERTIES:
+            document.pop(name, None)
+        text = to_text(document)
+        if len(text) > MAX_BYTES:
+            raise TooLarge
+        container = self._container
+        rid = rids.item_rid(container.rid, seq)
+        etag = rids.etag(container.number, lsn).replace('"', '\\"')
+        return (
+            f'{text[:-1]},"_rid":"{rid}","_self":"{container.self_prefix}{rid}/",'
+            f'"_etag":"{etag}","_attachments":"attachments/","_ts":{self._now}}}'
+        ), len(text)
+
+    def _erase(self, row: Row) -> None:
+        self._connection.execute(self._remove, (row.seq,))
+        if self._container.unique_keys:
+            self._free_unique_values(row.seq)
+
+    def _free_unique_values(self, seq: int) -> None:
+        self._connection.execute(
+            f"DELETE FROM uniques_{self._container.number} WHERE seq = ?", [seq]
+        )
+
+    def _take_unique_values(self, key: str, document: Document, seq: int) -> None:
+        number = self._container.number
+        for rule, paths in enumerate(self._container.unique_keys):
+            value = dumps([_unique_value(document, path) for path in paths])
+            holder = self._connection.execute(
+                f"SELECT i.seq, i.lsn, i.ts, i.ttl, i.body FROM uniques_{number} u "
+                f"JOIN items_{number} i ON i.seq = u.seq "
+                "WHERE u.pk = ? AND u.rule = ? AND u.value = ?",
+                [key, rule, value],
+            ).fetchone()
+            if holder is not None:
+                if self._is_alive(Row(*holder)):
+                    raise Conflict("Unique index constraint violation.")
+                self._erase(Row(*holder))
+            self._connection.execute(
+                f"INSERT INTO uniques_{number} (pk, rule, value, seq) VALUES (?, ?, ?, ?)",
+                [key, rule, value, seq],
+            )
+
+
+def _unique_value(document: Document, path: tuple[str, ...]) -> Any:
+    value = value_at(document, path)
+    return None if value is UNDEFINED else value
+
+
+def _user_properties(document: Document) -> Document:
+    for name in SYSTEM_PROPERTIES:
+        document.pop(name, None)
+    return document

@@ -1,0 +1,114 @@
+"""A request on its way into the gateway, and the response on its way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+JSON = "application/json"
+
+# Types of resources that live under a database or a container, as they stand in paths.
+NAMED = {
+    "dbs", "colls", "docs", "users", "permissions", "sprocs", "triggers", "udfs", "conflicts",
+    "offers", "pkranges", "clientencryptionkeys",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Request:
+    """One HTTP request; header names are lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes = b""
+    parsed: Any = None
+    segments: list[str] = field(init=False)
+    resource: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        path = self.path.partition("?")[0].strip("/")
+        self.segments = [unquote(part) for part in path.split("/")] if path else []
+        self.resource = self._resource()
+
+    def _resource(self) -> str:
+        """The type of resource that is addressed: "docs", "colls", "dbs", …; "" is the account."""
+        parts = self.segments
+        if not parts:
+            return ""
+        last = parts[-1] if len(parts) % 2 else parts[-2]
+        return "colls" if last == "operations" else last
+
+    def header(self, name: str) -> str | None:
+        return self.headers.get(name)
+
+    def flag(self, name: str) -> bool:
+        return self.headers.get(name, "").lower() == "true"
+
+    @property
+    def database(self) -> str | None:
+        return self.segments[1] if len(self.segments) > 1 and self.segments[0] == "dbs" else None
+
+    @property
+    def container(self) -> str | None:
+        parts = self.segments
+        return parts[3] if len(parts) > 3 and parts[2] == "colls" else None
+
+    @property
+    def id(self) -> str | None:
+        """The id of the addressed resource, None when a feed is addressed."""
+        parts = self.segments
+        return parts[-1] if parts and len(parts) % 2 == 0 and parts[-2] in NAMED else None
+
+    @property
+    def partition_key(self) -> str | None:
+        return self.headers.get("x-ms-documentdb-partitionkey")
+
+    @property
+    def operation(self) -> str:
+        """What the request asks for, in one word: "create", "query", "change feed", …"""
+        if self.method == "POST":
+            return self._post_operation()
+        if self.method == "GET":
+            if "a-im" in self.headers and self.resource == "docs":
+                return "change feed"
+            return "read" if self.id is not None or not self.segments else "list"
+        return {"PUT": "replace", "PATCH": "patch", "DELETE": "delete"}.get(self.method, "unknown")
+
+    def _post_operation(self) -> str:
+        if self.flag("x-ms-documentdb-isquery") or self.headers.get("content-type", "").startswith(
+            "application/query+json"
+        ):
+            return "query"
+        if self.flag("x-ms-cosmos-is-query-plan-request"):
+            return "query plan"
+        if self.flag("x-ms-cosmos-is-batch-request"):
+            return "batch"
+        if self.flag("x-ms-documentdb-is-upsert"):
+            return "upsert"
+        if len(self.segments) > 1 and self.segments[-2] == "operations":
+            return self.segments[-1]
+        if self.resource == "sprocs" and self.id is not None:
+            return "execute"
+        return "create"
+
+
+@dataclass(slots=True)
+class Response:
+    """One HTTP response; header names are lower case."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    @property
+    def charge(self) -> float:
+        return float(self.headers.get("x-ms-request-charge", "0"))
+
+    @property
+    def substatus(self) -> int:
+        return int(self.headers.get("x-ms-substatus", "0"))
+
+
+Document = dict[str, Any]

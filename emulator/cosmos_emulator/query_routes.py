@@ -1,0 +1,132 @@
+"""Queries and feeds: the part of a container they are about, their pages, their charges."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from . import charges, query
+from .catalog import Catalog
+from .change_feed import Selection
+from .clock import Clock
+from .containers import Container
+from .documents import dumps, load_object
+from .errors import BadRequest, CosmosError
+from .messages import JSON, Request, Response
+from .partition_keys import parse_header
+from .sources import ItemSource, TableSource
+from .storage import Storage
+
+DEFAULT_PAGE = 100
+ALL = 1_000_000  # what a page size of −1 comes to; the size limit of a page ends it earlier
+
+
+class QueryRoutes:
+    """Answers queries over the items of a container, and reads its feed."""
+
+    def __init__(self, storage: Storage, catalog: Catalog, clock: Clock) -> None:
+        self._storage = storage
+        self._catalog = catalog
+        self._clock = clock
+
+    def query(self, request: Request) -> Response:
+        text, parameters = query_spec(request)
+        return self._run(request, text, parameters)
+
+    def feed(self, request: Request) -> Response:
+        return self._run(request, "SELECT * FROM c", [])
+
+    def plan(self, request: Request) -> Response:
+        raise CosmosError("This emulator answers every query without a plan.", status=501)
+
+    def _run(self, request: Request, text: str, parameters: list[dict[str, Any]]) -> Response:
+        with self._storage.reading() as connection:
+            container = self._catalog.container(request.segments[1], request.segments[3])
+            selection = self.selection(request, container)
+            source = ItemSource(
+                self._storage,
+                connection,
+                container,
+                self._clock.now(),
+                selection.key,
+                selection.epk_range,
+            )
+            page = run_page(request, text, parameters, source)
+            lsn = self._catalog.lsn(container)
+        body = {"_rid": container.rid, "Documents": page.items, "_count": len(page.items)}
+        headers = {
+            "content-type": JSON,
+            "x-ms-request-charge": f"{charges.query(page.scanned, page.scanned_bytes):.2f}",
+            "x-ms-item-count": str(len(page.items)),
+            "x-ms-session-token": f"0:-1#{lsn}",
+            "x-ms-alt-content-path": container.link,
+            "x-ms-documentdb-partitionkeyrangeid": "0",
+            "lsn": str(lsn),
+        }
+        if page.continuation:
+            headers["x-ms-continuation"] = page.continuation
+        return Response(200, headers, dumps(body).encode())
+
+    def selection(self, request: Request, container: Container) -> Selection:
+        """The partition or the range of keys that a request names."""
+        headers = request.headers
+        epk_range = None
+        if "x-ms-start-epk" in headers or "x-ms-end-epk" in headers:
+            epk_range = (headers.get("x-ms-start-epk", ""), headers.get("x-ms-end-epk", "FF"))
+        header = headers.get("x-ms-documentdb-partitionkey")
+        if header is None:
+            return Selection(None, epk_range)
+        key, size = parse_header(header)
+        if 0 < size < len(container.keys.paths):
+            start = container.keys.epk(key)
+            return Selection(None, (start, start + "FF"))
+        return Selection(container.keys.of_header(header), epk_range)
+
+
+def query_spec(request: Request) -> tuple[str, list[dict[str, Any]]]:
+    spec = load_object(request)
+    text, parameters = spec.get("query"), spec.get("parameters") or []
+    if not isinstance(text, str):
+        raise BadRequest("The query of the request is missing.")
+    if not isinstance(parameters, list) or not all(
+        isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in parameters
+    ):
+        raise BadRequest("The parameters of a query must be a list of names and values.")
+    return text, parameters
+
+
+def page_size(request: Request) -> int:
+    text = request.headers.get("x-ms-max-item-count", "")
+    try:
+        size = int(text) if text else DEFAULT_PAGE
+    except ValueError:
+        raise BadRequest(f"The page size '{text[:100]}' is invalid.") from None
+    if size == 0 or size < -1:
+        raise BadRequest(f"The page size {size} is invalid.")
+    return ALL if size == -1 else size
+
+
+def run_page(
+    request: Request, text: str, parameters: list[dict[str, Any]], source: query.Source
+) -> query.Page:
+    try:
+        return query.run(
+            text,
+            parameters,
+            source,
+            max_items=page_size(request),
+            continuation=request.headers.get("x-ms-continuation"),
+        )
+    except query.QueryError as error:
+        raise BadRequest(error.message) from error
+
+
+def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
+    """Whether the condition of a patch (``from c where c.x = 1``) holds for a stored document."""
+    one = "(SELECT 1 AS rowid, ? AS body, json_extract(?, '$.id') AS id, 0 AS ts)"
+    source = TableSource(connection, one, [], [body, body])
+    try:
+        page = query.run(f"SELECT VALUE 1 {condition}", [], source, max_items=1, continuation=None)
+    except query.QueryError as error:
+        raise BadRequest(error.message) from error
+    return bool(page.items)

@@ -1,0 +1,76 @@
+"""The way in over HTTP, on loopback."""
+
+from __future__ import annotations
+
+import errno
+
+from aiohttp import web
+
+from .emulator import Emulator
+from .faults import ConnectionDropped
+from .messages import Request
+
+HOST = "127.0.0.1"
+# Above the service's 2 MB, so that the gateway gets to say 413 in the service's own words.
+MAX_BODY = 32 * 1024 * 1024
+
+
+class PortInUse(Exception):
+    """Somebody else listens on the port."""
+
+
+class Server:
+    """Serves one emulator on one port; port 0 takes any that is free."""
+
+    def __init__(self, emulator: Emulator, port: int = 0) -> None:
+        self._emulator = emulator
+        self._port = port
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://{HOST}:{self._port}/"
+
+    async def start(self) -> str:
+        """Listen; gives the endpoint."""
+        app = web.Application(client_max_size=MAX_BODY)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, self._port).start()
+        except OSError as error:
+            await runner.cleanup()
+            if error.errno == errno.EADDRINUSE:
+                raise PortInUse(f"port {self._port} is in use by another program") from error
+            raise
+        self._runner = runner
+        self._port = runner.addresses[0][1]
+        return self.endpoint
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _handle(self, incoming: web.Request) -> web.StreamResponse:
+        request = Request(
+            incoming.method,
+            incoming.raw_path,
+            {name.lower(): value for name, value in incoming.headers.items()},
+            await incoming.read(),
+        )
+        try:
+            response = await self._emulator.exchange_async(request, f"http://{incoming.host}/")
+        except ConnectionDropped:
+            return _hang_up(incoming)
+        return web.Response(
+            status=response.status, headers=response.headers, body=response.body or None
+        )
+
+
+def _hang_up(incoming: web.Request) -> web.StreamResponse:
+    """Close the socket; the response that aiohttp insists on goes nowhere."""
+    if incoming.transport is not None:
+        incoming.transport.abort()
+    return web.Response()

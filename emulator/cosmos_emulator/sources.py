@@ -1,0 +1,85 @@
+"""What queries read: the rows of one container or one feed, narrowed to a partition or a range."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .containers import Container
+from .storage import Storage
+
+
+class TableSource:
+    """Documents of a table under fixed conditions."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, table: str, conditions: list[str], values: list[Any]
+    ) -> None:
+        self._connection = connection
+        self._table = table
+        self._conditions = conditions
+        self._values = values
+
+    def rows(
+        self,
+        where: str | None,
+        params: Sequence[Any],
+        order_by: Sequence[str],
+        limit: int | None,
+        offset: int,
+    ) -> Iterator[tuple[int, str]]:
+        conditions = [*self._conditions, *([where] if where else [])]
+        sql = f"SELECT rowid, body FROM {self._table}"
+        if conditions:
+            sql += " WHERE " + " AND ".join(conditions)
+        sql += " ORDER BY " + (", ".join(order_by) or "rowid")
+        if limit is not None or offset:
+            sql += f" LIMIT {-1 if limit is None else limit} OFFSET {offset}"
+        cursor = self._connection.execute(sql, [*self._values, *params])
+        try:
+            yield from cursor
+        finally:
+            cursor.close()
+
+
+class ItemSource(TableSource):
+    """Items of a container; makes the index that a sort inside one partition needs."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        connection: sqlite3.Connection,
+        container: Container,
+        now: int,
+        key: str | None,
+        epk_range: tuple[str, str] | None,
+    ) -> None:
+        conditions: list[str] = []
+        values: list[Any] = []
+        if key is not None:
+            conditions.append("pk = ?")
+            values.append(key)
+        if epk_range is not None and epk_range != ("", "FF"):
+            conditions.append("epk >= ? AND epk < ?")
+            values.extend(epk_range)
+        alive = container.alive_sql(now)
+        if alive is not None:
+            conditions.append(alive)
+        super().__init__(connection, container.table, conditions, values)
+        self._storage = storage
+        self._number = container.number
+        self._in_one_partition = key is not None
+
+    def rows(
+        self,
+        where: str | None,
+        params: Sequence[Any],
+        order_by: Sequence[str],
+        limit: int | None,
+        offset: int,
+    ) -> Iterator[tuple[int, str]]:
+        terms = [term.removesuffix(" DESC") for term in order_by]
+        if self._in_one_partition and terms and terms[0] not in ("id", "rowid"):
+            self._storage.ensure_sort_index(self._number, [t for t in terms if t != "rowid"])
+        return super().rows(where, params, order_by, limit, offset)

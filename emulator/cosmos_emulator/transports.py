@@ -1,0 +1,126 @@
+"""The ways in from Microsoft's SDK, without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import requests
+import urllib3
+from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+from azure.core.pipeline.transport import (
+    AsyncHttpResponse,
+    AsyncHttpTransport,
+    HttpRequest,
+    HttpResponse,
+    HttpTransport,
+)
+from azure.core.utils import CaseInsensitiveDict
+
+from .faults import ConnectionDropped
+from .messages import Request, Response
+
+if TYPE_CHECKING:
+    from .emulator import Emulator
+
+
+class EmulatorAsyncTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
+    """Hands the requests of an ``azure.cosmos.aio`` client to an emulator."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._emulator = emulator
+
+    async def send(self, request: HttpRequest, **kwargs: Any) -> AsyncHttpResponse:
+        try:
+            response = await self._emulator.exchange_async(_incoming(request))
+        except ConnectionDropped:
+            # What azure-core's aiohttp transport makes of a server that hangs up.
+            error = aiohttp.ServerDisconnectedError()
+            raise ServiceRequestError(error, error=error) from error
+        return _AsyncResponse(request, response)
+
+    async def open(self) -> None:
+        """There is nothing to open."""
+
+    async def close(self) -> None:
+        """The emulator outlives its clients."""
+
+    async def __aenter__(self) -> EmulatorAsyncTransport:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+
+class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
+    """Hands the requests of an ``azure.cosmos`` client to an emulator."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._emulator = emulator
+
+    def send(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        try:
+            response = self._emulator.exchange(_incoming(request))
+        except ConnectionDropped:
+            # What azure-core's requests transport makes of a server that hangs up.
+            cause = urllib3.exceptions.ProtocolError("Connection aborted.")
+            error = requests.exceptions.ConnectionError(cause)
+            raise ServiceResponseError(error, error=error) from error
+        return _SyncResponse(request, response)
+
+    def open(self) -> None:
+        """There is nothing to open."""
+
+    def close(self) -> None:
+        """The emulator outlives its clients."""
+
+    def __enter__(self) -> EmulatorTransport:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _incoming(request: HttpRequest) -> Request:
+    data: Any = request.data
+    body = data.encode() if isinstance(data, str) else bytes(data or b"")
+    url = urlsplit(request.url)
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return Request(request.method, url.path, headers, body)
+
+
+class _AsyncResponse(AsyncHttpResponse):
+    def __init__(self, request: HttpRequest, response: Response) -> None:
+        _fill(self, request, response)
+
+    async def load_body(self) -> None:
+        """It is there already."""
+
+    def body(self) -> bytes:
+        content: bytes = self.internal_response.body
+        return content
+
+
+class _SyncResponse(HttpResponse):
+    def __init__(self, request: HttpRequest, response: Response) -> None:
+        _fill(self, request, response)
+
+    def body(self) -> bytes:
+        content: bytes = self.internal_response.body
+        return content
+
+    def stream_download(self, pipeline: Any, **kwargs: Any) -> Iterator[bytes]:
+        yield self.body()
+
+
+def _fill(target: Any, request: HttpRequest, response: Response) -> None:
+    """Set what azure-core's base class of responses declares."""
+    target.request = request
+    target.internal_response = response
+    target.status_code = response.status
+    target.headers = CaseInsensitiveDict(response.headers)
+    target.reason = None
+    target.content_type = response.headers.get("content-type")
+    target.block_size = None

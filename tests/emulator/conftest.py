@@ -1,0 +1,104 @@
+"""Every way into the emulator: in process and over HTTP, with the asynchronous and the sync SDK."""
+
+import asyncio
+import contextlib
+import threading
+import uuid
+
+import pytest
+from azure.cosmos import CosmosClient, PartitionKey
+from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
+
+from cosmos_emulator import Emulator
+from cosmos_emulator.server import Server
+
+
+@contextlib.contextmanager
+def serving(emulator):
+    """Serve an emulator from a thread of its own, as another program would."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    server = Server(emulator)
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@pytest.fixture
+def emulator():
+    with Emulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture(params=["in process", "http"])
+def way(request, emulator):
+    """Where a client connects to, and the transport it takes."""
+    if request.param == "in process":
+        yield emulator.endpoint, {"transport": emulator.async_transport()}
+        return
+    with serving(emulator) as endpoint:
+        yield endpoint, {}
+
+
+@pytest.fixture
+async def client(emulator, way):
+    endpoint, options = way
+    async with AsyncCosmosClient(endpoint, emulator.key, **options) as client:
+        yield client
+
+
+@pytest.fixture
+async def database(client):
+    return await client.create_database("db")
+
+
+@pytest.fixture
+async def container(database):
+    return await database.create_container("c", partition_key=PartitionKey("/pk"))
+
+
+@pytest.fixture(params=["in process", "http"])
+def sync_client(request, emulator):
+    if request.param == "in process":
+        with CosmosClient(
+            emulator.endpoint, emulator.key, transport=emulator.transport()
+        ) as client:
+            yield client
+        return
+    with serving(emulator) as endpoint, CosmosClient(endpoint, emulator.key) as client:
+        yield client
+
+
+@pytest.fixture
+def sync_container(sync_client):
+    database = sync_client.create_database("db")
+    return database.create_container("c", partition_key=PartitionKey("/pk"))
+
+
+@pytest.fixture
+def new_container(database):
+    """Make a container with options of the test's own."""
+
+    async def make(path="/pk", **options):
+        name = f"c-{uuid.uuid4().hex[:8]}"
+        return await database.create_container(name, partition_key=PartitionKey(path), **options)
+
+    return make
+
+
+class Charge:
+    """Collects the request charge of a call: ``response_hook=charge``."""
+
+    def __call__(self, headers, _body):
+        self.value = float(headers["x-ms-request-charge"])
+        self.headers = headers
+
+
+@pytest.fixture
+def charge():
+    return Charge()
