@@ -1,0 +1,17 @@
+"""ADK's objects as JSON documents and back, without loss."""
+
+from .events import ENVELOPE, UNREADABLE, event_to_fields, fields_to_event
+from .values import decode_state, decode_value, encode_state, encode_value, from_json, to_json
+
+__all__ = [
+    "ENVELOPE",
+    "UNREADABLE",
+    "decode_state",
+    "decode_value",
+    "encode_state",
+    "encode_value",
+    "event_to_fields",
+    "fields_to_event",
+    "from_json",
+    "to_json",
+]

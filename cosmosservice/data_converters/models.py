@@ -1,0 +1,373 @@
+"""Pydantic models as JSON objects, by a plan made once per class from its own fields.
+
+A model becomes the object of its fields under their names (under the alias where the class is read
+by alias only), without those that are None by default. Reading restores the fields as they were,
+without validation; a document that does not fit the class raises `Mismatch`, and the caller
+validates instead. Values of fields without a precise type go through `child`, a function of the
+caller.
+"""
+
+import contextlib
+import enum
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from .scalars import ENCODERS, decode_bytes, encode_bytes, encode_real
+from .tags import CLASS, plain_keys, tag_of
+
+Child = Callable[[Any], Any]
+Encode = Callable[[Any, Child], Any]
+Decode = Callable[[Any, Child], Any]
+Codec = tuple[Encode, Decode]
+
+_EXTRA = "$extra"  # extra fields of a model whose names need care
+_VALUE = "$value"  # a value which is not of the type that the field declares
+_UNSET = object()
+
+
+class Mismatch(Exception):
+    """A document does not fit this version of the class."""
+
+
+class Plan:
+    """How the instances of one model class are written and read."""
+
+    def __init__(self, cls: type[BaseModel]) -> None:
+        self.cls = cls
+        config = cls.model_config
+        by_name = config.get("populate_by_name") or config.get("validate_by_name")
+        self.decoders: dict[str, tuple[str, Decode]] = {}
+        self._encoders: dict[str, tuple[str, Encode]] = {}
+        self._omit_empty: dict[str, Any] = {}
+        self._write_none: set[str] = set()
+        self._defaults: dict[str, Any] = {}  # of all fields, for their order
+        self._factories: dict[str, Callable[[], Any]] = {}
+        self._required: set[str] = set()
+        for name, field in cls.model_fields.items():
+            alias = field.validation_alias
+            key = alias if isinstance(alias, str) and not by_name else name
+            encode, decode = codec(field.annotation, optional=False)
+            self._encoders[name] = (key, encode)
+            self.decoders[key] = (name, decode)
+            if field.is_required() or field.default_factory_takes_validated_data:
+                self._required.add(name)
+                self._defaults[name] = _UNSET
+            elif field.default is None and field.default_factory is None:
+                self._defaults[name] = None
+                continue
+            elif type(field.default) in (str, int, float, bool, bytes):
+                self._defaults[name] = field.default
+            else:
+                self._defaults[name] = _UNSET
+                self._factories[name] = _default_of(field)
+                if field.default_factory in (dict, list, set):
+                    self._omit_empty[name] = field.default_factory
+            self._write_none.add(name)
+        self.extra = config.get("extra") == "allow"
+        self._private = {
+            name: attribute
+            for name, attribute in cls.__private_attributes__.items()
+            if hasattr(attribute, "get_default")
+        }
+        self._validated = {
+            name
+            for decorator in cls.__pydantic_decorators__.field_validators.values()
+            for name in (
+                cls.model_fields if "*" in decorator.info.fields else decorator.info.fields
+            )
+        }
+
+    def encode(self, model: BaseModel, child: Child) -> dict[str, Any]:
+        document: dict[str, Any] = {}
+        encoders, omit_empty = self._encoders, self._omit_empty
+        for name, value in model.__dict__.items():
+            if value is None:
+                if name in self._write_none:
+                    document[encoders[name][0]] = None
+            elif name in encoders:
+                if name in omit_empty and type(value) is omit_empty[name] and not value:
+                    continue
+                key, encode = encoders[name]
+                document[key] = encode(value, child)
+        if self._private:
+            self._encode_private(model, document, child)
+        if model.__pydantic_extra__:
+            self._encode_extra(model.__pydantic_extra__, document, child)
+        return document
+
+    def _encode_private(self, model: BaseModel, document: dict[str, Any], child: Child) -> None:
+        current = model.__pydantic_private__ or {}
+        for name, attribute in self._private.items():
+            value = current.get(name, _UNSET)
+            if value is not _UNSET and value != attribute.get_default():
+                document[name] = child(value)
+
+    def _encode_extra(self, extra: dict[str, Any], document: dict[str, Any], child: Child) -> None:
+        odd = {}
+        for name, value in extra.items():
+            if not plain_keys({name: value}) or name in self.decoders or name in self._private:
+                odd[name] = value
+            else:
+                document[name] = child(value)
+        if odd:
+            document[_EXTRA] = {
+                "$dict": [[child(name), child(value)] for name, value in odd.items()]
+            }
+
+    def decode(self, document: dict[str, Any], child: Child) -> BaseModel:
+        """The model that was written; raises Mismatch if the document is of another version."""
+        values = self._defaults.copy()
+        found: set[str] = set()
+        extra: dict[str, Any] | None = {} if self.extra else None
+        private: dict[str, Any] | None = None
+        if self._private:
+            private = {name: item.get_default() for name, item in self._private.items()}
+        for key, body in document.items():
+            known = self.decoders.get(key)
+            if known is not None:
+                name, decode = known
+                values[name] = None if body is None else decode(body, child)
+                found.add(name)
+            elif private is not None and key in private:
+                private[key] = child(body)
+            elif extra is None or key == CLASS:
+                if key != CLASS:
+                    raise Mismatch(key)
+            elif key == _EXTRA:
+                extra.update(child(body))
+            else:
+                extra[key] = child(body)
+        if not self._required <= found:
+            raise Mismatch("a required field is missing")
+        for name, default in self._factories.items():
+            if values[name] is _UNSET:
+                values[name] = default()
+        model = self.cls.__new__(self.cls)
+        setattr_ = object.__setattr__
+        setattr_(model, "__dict__", values)
+        setattr_(model, "__pydantic_fields_set__", found)
+        setattr_(model, "__pydantic_extra__", extra)
+        setattr_(model, "__pydantic_private__", private)
+        for name in self._validated & found:
+            # The type of such a field may be decided by its validator, as that of auth configs is.
+            # What the validator refuses was assigned without it: it stays.
+            with contextlib.suppress(Exception):
+                self.cls.__pydantic_validator__.validate_assignment(model, name, values[name])
+        return model
+
+
+def _default_of(field: FieldInfo) -> Callable[[], Any]:
+    if field.default_factory is not None:
+        return typing.cast(Callable[[], Any], field.default_factory)
+    return field.get_default  # a copy each time
+
+
+_plans: dict[type[BaseModel], Plan] = {}
+
+
+def plan(cls: type[BaseModel]) -> Plan:
+    """The plan of a class, made once."""
+    found = _plans.get(cls)
+    if found is None:
+        found = _plans[cls] = Plan(cls)
+    return found
+
+
+# Codecs: how the type of a field is written and read. None is left to the caller.
+
+
+def _odd(value: Any, child: Child) -> Any:
+    """Fields are not validated on assignment, so anything can be in them."""
+    body = child(value)
+    return body if isinstance(value, BaseModel) else {_VALUE: body}
+
+
+def _tagged(body: Any, child: Child) -> Any:
+    if tag_of(body) is None:
+        raise Mismatch("another type")
+    return child(body)
+
+
+def _free(value: Any, child: Child) -> Any:
+    return child(value)
+
+
+_FREE: Codec = (_free, _free)
+
+
+def _scalar(kind: type) -> Codec:
+    leaf = ENCODERS[kind]
+
+    def encode(value: Any, child: Child) -> Any:
+        return leaf(value) if type(value) is kind else _odd(value, child)
+
+    def decode(body: Any, child: Child) -> Any:
+        if type(body) is kind:
+            return body
+        if kind is int and type(body) is float and body.is_integer():
+            return int(body)
+        return _tagged(body, child)
+
+    return encode, decode
+
+
+def _encode_number(value: Any, child: Child) -> Any:
+    return encode_real(value) if type(value) is float else _odd(value, child)
+
+
+def _decode_number(body: Any, child: Child) -> Any:
+    return float(body) if type(body) in (int, float) else _tagged(body, child)
+
+
+def _encode_binary(value: Any, child: Child) -> Any:
+    return encode_bytes(value) if type(value) is bytes else _odd(value, child)
+
+
+def _decode_binary(body: Any, child: Child) -> Any:
+    return decode_bytes(body) if type(body) is str else _tagged(body, child)
+
+
+def _enumeration(cls: type[enum.Enum]) -> Codec:
+    members = cls._value2member_map_
+
+    def encode(value: Any, child: Child) -> Any:
+        return child(value.value) if type(value) is cls else _odd(value, child)
+
+    def decode(body: Any, child: Child) -> Any:
+        if tag_of(body) == _VALUE:
+            return child(body)
+        value = child(body)
+        member = members.get(value)
+        try:
+            return cls(value) if member is None else member
+        except ValueError:
+            raise Mismatch("unknown member") from None
+
+    return encode, decode
+
+
+def _model(cls: type[BaseModel]) -> Codec:
+    def encode(value: Any, child: Child) -> Any:
+        return plan(cls).encode(value, child) if type(value) is cls else _odd(value, child)
+
+    def decode(body: Any, child: Child) -> Any:
+        if type(body) is not dict:
+            raise Mismatch("another type")
+        if CLASS not in body and tag_of(body) in (None, _EXTRA):
+            return plan(cls).decode(body, child)
+        value = child(body)
+        if type(value) is dict and tag_of(body) == CLASS:
+            raise Mismatch("unknown class")
+        return value
+
+    return encode, decode
+
+
+def _list(item: Codec) -> Codec:
+    encode_item, decode_item = item
+
+    def encode(value: Any, child: Child) -> Any:
+        if type(value) is not list:
+            return _odd(value, child)
+        return [encode_item(each, child) for each in value]
+
+    def decode(body: Any, child: Child) -> Any:
+        if type(body) is not list:
+            return _tagged(body, child)
+        return [decode_item(each, child) for each in body]
+
+    return encode, decode
+
+
+def _set(item: Codec) -> Codec:
+    encode_item, decode_item = item
+
+    def encode(value: Any, child: Child) -> Any:
+        if type(value) is not set or not all(type(each) is str for each in value):
+            return _odd(value, child)
+        return [encode_item(each, child) for each in sorted(value)]
+
+    def decode(body: Any, child: Child) -> Any:
+        if type(body) is not list:
+            return _tagged(body, child)
+        return {decode_item(each, child) for each in body}
+
+    return encode, decode
+
+
+def _dict(item: Codec) -> Codec:
+    encode_item, decode_item = item
+
+    def encode(value: Any, child: Child) -> Any:
+        if type(value) is not dict:
+            return _odd(value, child)
+        if plain_keys(value):
+            return {key: encode_item(each, child) for key, each in value.items()}
+        return {"$dict": [[child(key), encode_item(each, child)] for key, each in value.items()]}
+
+    def decode(body: Any, child: Child) -> Any:
+        tag = tag_of(body)
+        if tag == "$dict":
+            return {child(key): decode_item(each, child) for key, each in body["$dict"]}
+        if tag is not None or type(body) is not dict:
+            return _tagged(body, child)
+        return {key: decode_item(each, child) for key, each in body.items()}
+
+    return encode, decode
+
+
+def _optional(item: Codec) -> Codec:
+    encode_item, decode_item = item
+    if item is _FREE:
+        return item
+    return (
+        lambda value, child: None if value is None else encode_item(value, child),
+        lambda body, child: None if body is None else decode_item(body, child),
+    )
+
+
+def _union(members: Iterable[Any]) -> Codec:
+    if not any(isinstance(each, type) and issubclass(each, BaseModel) for each in members):
+        return _FREE
+
+    def decode(body: Any, child: Child) -> Any:
+        value = child(body)
+        if type(value) is dict:  # which of the models it is only validation can tell
+            raise Mismatch("a model of no known class")
+        return value
+
+    return _free, decode
+
+
+def codec(annotation: Any, *, optional: bool = True) -> Codec:
+    """The codec of a type; `optional` is False where None never arrives."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return codec(arguments[0], optional=optional)
+    if origin in (typing.Union, types.UnionType):
+        members = [each for each in arguments if each is not type(None)]
+        member = codec(members[0]) if len(members) == 1 else _union(members)
+        return _optional(member) if optional else member
+    if origin is list:
+        return _list(codec(arguments[0]))
+    if origin is set:
+        return _set(codec(arguments[0]))
+    if origin is dict:
+        return _dict(codec(arguments[1]))
+    if annotation in (str, int, bool):
+        return _scalar(annotation)
+    if annotation is float:
+        return _encode_number, _decode_number
+    if annotation is bytes:
+        return _encode_binary, _decode_binary
+    if isinstance(annotation, type):
+        if issubclass(annotation, enum.Enum):
+            return _enumeration(annotation)
+        if issubclass(annotation, BaseModel):
+            return _model(annotation)
+    return _FREE

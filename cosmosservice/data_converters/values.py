@@ -1,0 +1,283 @@
+"""Any Python value as JSON, and back.
+
+What JSON has stays as it is. Everything else becomes an object that says what it was:
+
+    {"$datetime": "2025-01-27T10:30:00+00:00"}   {"$int": "9007199254740993"}   {"$float": 1.0}
+    {"$tuple": [1, 2]}   {"$set": [1, 2]}   {"$dict": [[1, "one"]]}   ... (see `scalars`)
+    {"$class": "google.genai.types.Part", "text": "hi"}
+    {"$enum": ["google.genai.types.Outcome", "OUTCOME_OK"]}
+
+A dict that looks like one of these is written as `$dict`, so that nothing is read as what it was
+not. A value deeper than Cosmos allows becomes `{"$deep": [...]}`: the list of its containers, each
+with its inner ones as `{"$ref": position in the list}`.
+"""
+
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from types import GeneratorType
+from typing import Any
+
+import pydantic_core
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from .classes import class_named, name_of
+from .models import Child, Mismatch, plan
+from .scalars import DECODERS, ENCODERS
+from .tags import CLASS, plain_keys, tag_of
+
+logger = logging.getLogger(__name__)
+
+# Of Cosmos' 128 levels some are above the value: content, parts, part, function_call, args ...
+_LEVELS = 96
+_LEVELS_OF: dict[type, int] = {dict: 1, list: 1, tuple: 2, set: 2, frozenset: 2}
+_LEVELS_OF_OTHERS = 12  # a model
+
+Lost = list[str]  # the types of what could not be stored
+
+
+class _TooDeep(Exception):
+    pass
+
+
+# Writing
+
+
+def encode_value(value: Any) -> Any:
+    """`value` as JSON. What cannot be stored becomes its repr, with a warning."""
+    lost: Lost = []
+    encoded = encoder(lost)(value)
+    warn_of(lost)
+    return encoded
+
+
+def encode_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state as a JSON object: its keys stay, its values are encoded one by one."""
+    lost: Lost = []
+    encoded: dict[str, Any] = _shallow(dict(state), encoder(lost), lost)
+    warn_of(lost)
+    return encoded
+
+
+def encoder(lost: Lost) -> Child:
+    """A function that encodes values and notes in `lost` the types that it could not keep."""
+
+    def encode(value: Any) -> Any:
+        try:
+            return _encode(value, lost, _LEVELS)
+        except _TooDeep:
+            return _flat(value, lost)
+
+    return encode
+
+
+def warn_of(lost: Lost) -> None:
+    if lost:
+        logger.warning(
+            "%d value(s) cannot be stored and were replaced by their repr: %s",
+            len(lost),
+            ", ".join(sorted(set(lost))),
+        )
+
+
+def _encode(value: Any, lost: Lost, levels: int) -> Any:
+    kind: type = type(value)
+    scalar = ENCODERS.get(kind)
+    if scalar is not None:
+        try:
+            return scalar(value)
+        except Exception:  # a time zone of the user's own may fail
+            return _repr(value, lost)
+    levels -= _LEVELS_OF.get(kind, _LEVELS_OF_OTHERS)
+    if levels < 0:
+        raise _TooDeep
+    return _shallow(value, lambda inner: _encode(inner, lost, levels), lost)
+
+
+def _shallow(value: Any, child: Child, lost: Lost) -> Any:
+    """`value`, which is no scalar, with what is inside it encoded by `child`."""
+    kind: type = type(value)
+    if kind is dict:
+        if plain_keys(value):
+            return {key: child(inner) for key, inner in value.items()}
+        return {"$dict": [[child(key), child(inner)] for key, inner in value.items()]}
+    if kind is list:
+        return [child(inner) for inner in value]
+    if kind is tuple:
+        return {"$tuple": [child(inner) for inner in value]}
+    if kind is set or kind is frozenset:
+        # Sorted, so that an equal value gives an equal document.
+        items = sorted((child(inner) for inner in value), key=to_json)
+        return {"$set" if kind is set else "$frozenset": items}
+    name = name_of(kind)
+    if name is not None:
+        if isinstance(value, Enum):
+            return {"$enum": [name, child(value.value)]}
+        return {CLASS: name, **plan(kind).encode(value, child)}
+    try:
+        simple = _simplify(value)
+    except Exception:  # whatever the user's own class raises
+        return _repr(value, lost)
+    return child(simple)
+
+
+def _simplify(value: Any) -> Any:
+    """An object of a class that is not restored, as built-in values: what ADK would store."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    for base, convert in _BASES.items():
+        if isinstance(value, base):
+            return convert(value)
+    if isinstance(value, GeneratorType):
+        raise TypeError("reading a generator would use it up")
+    return to_jsonable_python(value)
+
+
+_BASES: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    bytes: bytes.__bytes__,
+    Mapping: dict,
+    list: list,
+    tuple: tuple,
+    set: set,
+    frozenset: frozenset,
+    datetime: lambda v: datetime.combine(v.date(), v.timetz()),
+    date: lambda v: date(v.year, v.month, v.day),
+    time: lambda v: time(v.hour, v.minute, v.second, v.microsecond, v.tzinfo, fold=v.fold),
+    timedelta: lambda v: timedelta(v.days, v.seconds, v.microseconds),
+    Decimal: Decimal,
+}
+
+
+def _repr(value: Any, lost: Lost) -> Any:
+    lost.append(type(value).__qualname__)
+    try:
+        text = repr(value)
+    except Exception:  # RecursionError among them
+        text = f"<{type(value).__qualname__} object>"
+    return ENCODERS[str](text)
+
+
+def _flat(root: Any, lost: Lost) -> Any:
+    """Depth first without recursion; `path` holds what encloses the container at hand."""
+    nodes: list[Any] = [None]
+    path: set[int] = set()
+    todo: list[tuple[Any, int]] = [(root, 0)]
+
+    def child(value: Any) -> Any:
+        if type(value) in ENCODERS:
+            return _encode(value, lost, 0)
+        if id(value) in path:
+            return _repr(value, lost)
+        nodes.append(None)
+        todo.append((value, len(nodes) - 1))
+        return {"$ref": len(nodes) - 1}
+
+    while todo:
+        value, index = todo.pop()
+        if index < 0:
+            path.discard(id(value))
+            continue
+        path.add(id(value))
+        todo.append((value, -1))
+        nodes[index] = _shallow(value, child, lost)
+    return {"$deep": nodes}
+
+
+# Reading
+
+
+def decode_value(encoded: Any) -> Any:
+    return _decode(encoded, ())
+
+
+def decode_state(document: Mapping[str, Any]) -> dict[str, Any]:
+    state = _decode(dict(document), ())
+    return state if isinstance(state, dict) else dict(document)
+
+
+Refs = list[Any] | tuple[()]
+
+
+def _decode(body: Any, refs: Refs) -> Any:
+    kind = type(body)
+    if kind is str:
+        return body
+    if kind is dict:
+        tag = tag_of(body)
+        if tag is not None:
+            try:
+                return _untag(tag, body, refs)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                return body  # not written by us: as it is
+        return {key: _decode(inner, refs) for key, inner in body.items()}
+    if kind is list:
+        return [_decode(inner, refs) for inner in body]
+    if kind is float and body.is_integer():
+        return int(body)  # floats like 1.0 have a tag; this is how the store wrote an integer
+    return body
+
+
+def _untag(tag: str, body: dict[str, Any], refs: Refs) -> Any:
+    if tag == CLASS:
+        return _decode_model(body, refs)
+    inner = body[tag]
+    scalar = DECODERS.get(tag)
+    if scalar is not None:
+        return scalar(inner)
+    if tag == "$tuple":
+        return tuple(_decode(each, refs) for each in inner)
+    if tag == "$set":
+        return {_decode(each, refs) for each in inner}
+    if tag == "$frozenset":
+        return frozenset(_decode(each, refs) for each in inner)
+    if tag == "$dict":
+        return {_decode(key, refs): _decode(each, refs) for key, each in inner}
+    if tag == "$enum":
+        cls, value = class_named(inner[0]), _decode(inner[1], refs)
+        return cls(value) if cls is not None and issubclass(cls, Enum) else value
+    if tag == "$value":
+        return _decode(inner, refs)
+    if tag == "$ref":
+        return refs[inner]
+    if tag == "$deep":
+        found: list[Any] = [None] * len(inner)
+        for index in reversed(range(len(inner))):  # inner containers come later in the list
+            found[index] = _decode(inner[index], found)
+        return found[0]
+    return {tag: _decode(inner, refs)}
+
+
+def _decode_model(body: dict[str, Any], refs: Refs) -> Any:
+    cls = class_named(body[CLASS])
+    if cls is not None and issubclass(cls, BaseModel):
+        try:
+            return plan(cls).decode(body, lambda inner: _decode(inner, refs))
+        except Mismatch:
+            pass
+    return {key: _decode(inner, refs) for key, inner in body.items() if key != CLASS}
+
+
+# JSON text
+
+_to_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
+
+def to_json(document: Any) -> bytes:
+    """Compact ASCII JSON: what the Cosmos SDK sends."""
+    return _to_text(document).encode("ascii")
+
+
+def from_json(raw: bytes) -> Any:
+    return pydantic_core.from_json(raw)
