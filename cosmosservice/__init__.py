@@ -1,1 +1,25 @@
 """Durable sessions for Google ADK agents on Azure Cosmos DB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cosmosservice.cosmos_client import RequestCharge
+    from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
+
+__version__ = "0.1.0"
+__all__ = ["CosmosSessionService", "RequestCharge", "SessionPage"]
+
+
+def __getattr__(name: str) -> Any:
+    # ADK takes a moment to import; whoever only wants the version or the settings need not wait.
+    if name == "RequestCharge":
+        from cosmosservice.cosmos_client import RequestCharge
+
+        return RequestCharge
+    if name in __all__:
+        from cosmosservice import cosmos_session_service
+
+        return getattr(cosmos_session_service, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -228,8 +228,28 @@ class Marker:
         return cls(incarnation, int(seq)) if incarnation and seq.isdecimal() else None
 
 
-def new_incarnation() -> str:
-    return secrets.token_hex(6)
+def new_incarnation(retention: int | None = None) -> str:
+    """Random. It also says how long the session is kept, so that whoever holds a marker knows."""
+    return secrets.token_hex(6) + (f"t{retention}" if retention is not None else "")
+
+
+def retention_of(incarnation: str) -> int | None:
+    """Seconds without use after which the session goes; None: never."""
+    _, _, seconds = incarnation.partition("t")
+    return int(seconds) if seconds.isdecimal() else None
+
+
+def session_ttl(incarnation: str) -> int | None:
+    """TTL of the session document. It is renewed by use, at most every tenth of the retention."""
+    retention = retention_of(incarnation)
+    return None if retention is None else retention + -(-retention // 10)
+
+
+def event_ttl(incarnation: str) -> int | None:
+    """TTL of events. Longer, since it counts from each event's own writing: the session's use
+    renews it at half, so that a session in use stays whole."""
+    retention = retention_of(incarnation)
+    return None if retention is None else 3 * retention
 
 
 def iso(timestamp: float) -> str:
@@ -244,7 +264,6 @@ def session_document(
     first_seq: int,
     state: Document,
     now: float,
-    ttl: int | None,
     pending: Document | None,
 ) -> Document:
     document: Document = {
@@ -263,8 +282,9 @@ def session_document(
         "updated_at": iso(now),
         "schema_version": SCHEMA_VERSION,
     }
+    ttl = session_ttl(incarnation)
     if ttl is not None:
-        document["retention"] = ttl
+        document |= {"ttl": ttl, "renewed_at": now}
     if pending:
         document["pending"] = pending
     return document

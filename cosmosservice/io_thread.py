@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+logger = logging.getLogger("cosmosservice")
 
 _CLOSE_TIMEOUT = 10.0
 
@@ -92,22 +95,18 @@ class IoThread:
         on_result(result)
         return result
 
-    def run_blocking(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """`run` for threads without a loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop()).result(timeout)
+    def stop(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """Runs `last`, cancels what is left and ends the thread.
 
-    def stop(self) -> None:
-        """Ends the thread. What still runs on it is cancelled."""
+        May be called by a garbage collection on any thread, this one included.
+        """
         with self._guard:
             loop, thread = self._loop, self._thread
             owned = self.running
             self._loop = self._thread = None
         if loop is None or thread is None or not owned:
             return
-        with contextlib.suppress(RuntimeError):
-            asyncio.run_coroutine_threadsafe(_cancel_all(), loop).add_done_callback(
-                lambda _: loop.call_soon_threadsafe(loop.stop)
-            )
+        loop.call_soon_threadsafe(lambda: loop.create_task(_wind_up(loop, last)))
         if thread is not threading.current_thread():
             thread.join(_CLOSE_TIMEOUT)
 
@@ -165,8 +164,16 @@ async def _settle(
         await asyncio.wait_for(reported.wait(), grace)
 
 
-async def _cancel_all() -> None:
+async def _wind_up(
+    loop: asyncio.AbstractEventLoop, last: Callable[[], Coroutine[Any, Any, None]] | None
+) -> None:
+    try:
+        if last is not None:
+            await asyncio.wait_for(last(), _CLOSE_TIMEOUT)
+    except Exception as problem:
+        logger.warning("Closing was cut short (%s). Nothing is lost.", type(problem).__name__)
     rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in rest:
         task.cancel()
     await asyncio.gather(*rest, return_exceptions=True)
+    loop.stop()

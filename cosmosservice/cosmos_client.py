@@ -1,0 +1,300 @@
+"""The connection to Cosmos DB: one client, two containers, and every request's charge.
+
+Nothing above this module knows HTTP; nothing in it knows ADK. It speaks in create, read, replace
+with If-Match, delete and queries inside one partition, all of which are safe to send twice:
+Cosmos decides by id and etag, and the callers recognise their own writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cosmosservice.documents import Document
+from cosmosservice.errors import (
+    AuthenticationError,
+    ContainerMismatchError,
+    StorageError,
+    ThrottledError,
+    TooLargeError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from azure.cosmos.aio import ContainerProxy
+
+# The operation of the service on whose behalf requests are sent: for charges and messages.
+current_operation: ContextVar[str] = ContextVar("current_operation", default="connect")
+
+_ATTEMPTS = 4
+_BACKOFF = 0.1  # seconds, doubled with every attempt, jittered
+_TRANSIENT = frozenset({408, 410, 449, 500, 502, 503, 504})
+
+
+class Conflict(Exception):
+    """409: the id exists."""
+
+
+class PreconditionFailed(Exception):
+    """412: somebody changed the document since it was read."""
+
+
+class NotFound(Exception):
+    """404: there is no such document."""
+
+
+@dataclass(frozen=True)
+class RequestCharge:
+    """What one request cost, for `on_request_charge`."""
+
+    operation: str  # of the service: append_event, get_session …
+    request: str  # create, read, replace, delete, query
+    container: str
+    status: int
+    request_units: float
+
+
+class Observer(Protocol):
+    """Is told of every answered request."""
+
+    def request(self, charge: RequestCharge, seconds: float) -> None: ...
+
+
+class _NotModified:
+    """The answer to a conditional read: what you have is current."""
+
+
+NOT_MODIFIED = _NotModified()
+
+
+class Container:
+    """One container, with the five things that the service does to one."""
+
+    def __init__(self, proxy: ContainerProxy, observer: Observer) -> None:
+        self._proxy = proxy
+        self._observer = observer
+        self.name = proxy.id
+
+    async def create(self, document: Document) -> str:
+        """Creates the document and returns its etag. Raises Conflict if the id exists."""
+        headers = await self._send(
+            "create",
+            lambda hook: self._proxy.create_item(document, no_response=True, response_hook=hook),
+        )
+        return headers.get("etag", "")
+
+    async def read(
+        self, document_id: str, partition: str, etag: str | None = None
+    ) -> Document | _NotModified:
+        """The document; NOT_MODIFIED if it still has the given etag. Raises NotFound."""
+        found: Document = {}
+
+        async def send(hook: Any) -> None:
+            nonlocal found
+            condition = _if_modified(etag)
+            found = await self._proxy.read_item(
+                document_id, partition, response_hook=hook, **condition
+            )
+
+        await self._send("read", send)
+        return found or NOT_MODIFIED
+
+    async def replace(self, document: Document, etag: str) -> str:
+        """Replaces the document if it still has the etag. Raises PreconditionFailed, NotFound."""
+        from azure.core import MatchConditions
+
+        headers = await self._send(
+            "replace",
+            lambda hook: self._proxy.replace_item(
+                document["id"],
+                document,
+                etag=etag,
+                match_condition=MatchConditions.IfNotModified,
+                no_response=True,
+                response_hook=hook,
+            ),
+        )
+        return headers.get("etag", "")
+
+    async def delete(self, document_id: str, partition: str, etag: str | None = None) -> None:
+        """Deletes the document. Raises NotFound, and PreconditionFailed if an etag was given."""
+        from azure.core import MatchConditions
+
+        condition: dict[str, Any] = (
+            {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag else {}
+        )
+        await self._send(
+            "delete",
+            lambda hook: self._proxy.delete_item(
+                document_id, partition, response_hook=hook, **condition
+            ),
+        )
+
+    async def query(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        partition: str | None = None,
+    ) -> list[Document]:
+        """All results, in pages as large as Cosmos makes them."""
+        found: list[Document] = []
+        async for page in self.pages(text, parameters, partition):
+            found += page
+        return found
+
+    async def pages(
+        self, text: str, parameters: Mapping[str, Any], partition: str | None = None
+    ) -> AsyncIterator[list[Document]]:
+        """Results page by page: 4 MB each, one round trip each."""
+        named = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
+        scope: dict[str, Any] = (
+            {"enable_cross_partition_query": True}
+            if partition is None
+            else {"partition_key": partition}
+        )
+        seen: Mapping[str, str] = {}
+
+        def hook(headers: Mapping[str, str], _: Any) -> None:
+            nonlocal seen
+            seen = headers
+
+        pager = self._proxy.query_items(
+            text, parameters=named, max_item_count=-1, response_hook=hook, **scope
+        ).by_page()
+        page: list[Document] | None = []
+
+        async def send(charged: Any) -> None:
+            nonlocal page
+            try:
+                page = [item async for item in await anext(pager)]
+                charged(seen, None)
+            except StopAsyncIteration:
+                page = None
+
+        while True:
+            await self._send("query", send)
+            if page is None:
+                return
+            yield page
+
+    async def _send(self, request: str, send: Callable[[Any], Awaitable[Any]]) -> Mapping[str, str]:
+        """Sends, again where that may help, tells the observer, and translates errors."""
+        clock = asyncio.get_running_loop().time
+        for attempt in range(1, _ATTEMPTS + 1):
+            seen: Mapping[str, str] = {}
+
+            def hook(headers: Mapping[str, str], _: Any) -> None:
+                nonlocal seen
+                seen = headers
+
+            started = clock()
+            try:
+                await send(hook)
+            except Exception as error:
+                failure = Failure(error)
+            else:
+                if seen:
+                    status = 201 if request == "create" else 200
+                    self._observe(request, status, seen, clock() - started)
+                return seen
+            self._observe(request, failure.status or 0, failure.headers, clock() - started)
+            if not failure.transient or attempt == _ATTEMPTS:
+                # Raised outside the handler: the SDK's exceptions carry the request with its
+                # authorization header, and must not travel along as a context.
+                raise failure.translated(request, self.name)
+            await asyncio.sleep(_BACKOFF * 2**attempt * random.uniform(0.5, 1))
+        raise AssertionError("unreachable")
+
+    def _observe(
+        self, request: str, status: int, headers: Mapping[str, str], seconds: float
+    ) -> None:
+        charge = RequestCharge(
+            operation=current_operation.get(),
+            request=request,
+            container=self.name,
+            status=status,
+            request_units=float(headers.get("x-ms-request-charge", 0)),
+        )
+        self._observer.request(charge, seconds)
+
+
+def _if_modified(etag: str | None) -> dict[str, Any]:
+    if etag is None:
+        return {}
+    from azure.core import MatchConditions
+
+    return {"etag": etag, "match_condition": MatchConditions.IfModified}
+
+
+class Failure:
+    """What an exception of the SDK means."""
+
+    def __init__(self, error: Exception) -> None:
+        from azure.core.exceptions import AzureError, ClientAuthenticationError
+        from azure.cosmos.exceptions import CosmosHttpResponseError
+
+        self._error = error
+        self.status: int | None = None
+        self.headers: Mapping[str, str] = {}
+        self._sub_status: int | None = None
+        self.known = isinstance(error, (AzureError, TimeoutError))
+        if isinstance(error, CosmosHttpResponseError):
+            self.status = error.status_code
+            self.headers = error.headers or {}
+            self._sub_status = error.sub_status
+        elif isinstance(error, ClientAuthenticationError):  # Entra ID gave no token
+            self.status = 401
+
+    @property
+    def transient(self) -> bool:
+        return self.status in _TRANSIENT or (self.known and self.status is None)
+
+    def translated(self, request: str, container: str) -> Exception:
+        if not self.known:
+            return self._error
+        status = self.status
+        if status == 409:
+            return Conflict()
+        if status == 412:
+            return PreconditionFailed()
+        if status == 404 and self._sub_status != 1003:
+            return NotFound()
+        what = f"{current_operation.get()}: the {request} in container {container!r}"
+        if status == 404:
+            return ContainerMismatchError(
+                f"{what} found no such database or container. Nothing was stored. Create it with"
+                " `cosmosservice init`, or pass ensure='create'."
+            )
+        if status == 413:
+            return TooLargeError(f"{what} was refused: the document has more than 2 MB.")
+        if status in (401, 403):
+            return AuthenticationError(
+                f"{what} was refused ({status}): the key or the identity is not accepted, or may"
+                " not do this. Nothing was stored.",
+                status=status,
+            )
+        if status == 429:
+            return ThrottledError(
+                f"{what} was throttled (429) until the retries were used up: the account's"
+                " request units are spent. Nothing was stored by this request.",
+                status=status,
+            )
+        if status is None or status in _TRANSIENT:
+            reason = f"answer {status}" if status else type(self._error).__name__
+            return UnavailableError(
+                f"{what} could not be completed ({reason}). Whether it was stored is not known;"
+                " sending it again is safe.",
+                status=status,
+            )
+        return StorageError(
+            f"{what} failed with {status}: {_first_line(self._error)}", status=status
+        )
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "message", "") or type(error).__name__)
+    return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__

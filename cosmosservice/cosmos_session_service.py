@@ -1,0 +1,354 @@
+"""ADK's face of the session store."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from google.adk.events.event import Event
+from google.adk.sessions.base_session_service import (
+    BaseSessionService,
+    GetSessionConfig,
+    ListSessionsResponse,
+)
+from google.adk.sessions.session import Session
+from typing_extensions import override
+
+from cosmosservice.cosmos_client import RequestCharge
+from cosmosservice.data_converters import event_to_fields, to_json
+from cosmosservice.documents import SessionKey, StateKey
+from cosmosservice.errors import ConfigurationError
+from cosmosservice.event_log import Record, event_record
+from cosmosservice.io_thread import IoThread
+from cosmosservice.lazy_events import lazy_event
+from cosmosservice.session_store import Appended, MarkerCell, SessionStore
+from cosmosservice.settings import Settings
+from cosmosservice.snapshot import Snapshot
+from cosmosservice.state_scopes import merged, split, temp_only, without_temp
+from cosmosservice.store_host import StoreHost
+
+if TYPE_CHECKING:
+    from cosmos_emulator import Emulator
+    from cosmosservice.connection import Ensure
+
+T = TypeVar("T")
+
+DEFAULT_CACHE_BYTES = 64 * 1024 * 1024
+_GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """Some of the sessions, and how to get the next ones."""
+
+    sessions: list[Session]
+    continuation: str | None
+
+
+class CosmosSessionService(BaseSessionService):
+    """Durable, shared ADK sessions on Azure Cosmos DB.
+
+        events container, partition /session_id       sessions container, partition /user_id
+        ┌─────────────────────────────────┐           ┌──────────────────────────────────────┐
+        │ 1  2  3  4 …  the log of events │ ────────▶ │ session     state as of a revision   │
+        │    id = place: created, never   │  follows  │ user_state  key → value, stamp       │
+        │    changed                      │           │ app_state   key → value, stamp       │
+        └─────────────────────────────────┘           └──────────────────────────────────────┘
+
+    Appending creates the next document of the log: one request. Everything else follows the log
+    and can be rebuilt from it. Any number of event loops and threads may use one service.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str | None = None,
+        credential: Any = None,
+        database: str | None = None,
+        session_container: str | None = None,
+        conversation_container: str | None = None,
+        uri: str | None = None,
+        on_conflict: Literal["raise", "rebase"] = "raise",
+        ttl: int | None = None,
+        recent_events: int | None = None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        ensure: Ensure | None = None,
+        on_request_charge: Callable[[RequestCharge], None] | None = None,
+        allow_multiple_write_regions: bool = False,
+        agents_dir: str | None = None,
+        _emulator: Emulator | None = None,
+    ) -> None:
+        """Without arguments: `COSMOSDB_*` from the environment or `.env`.
+
+        Args:
+          endpoint: the account's URI, or `embedded:<file>`.
+          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
+            without one Entra ID.
+          uri: `cosmosdb://…`, as `adk web --session_service_uri` hands it over.
+          on_conflict: what an append does when somebody else has appended since the session was
+            loaded: "raise" StaleSessionError, or "rebase" onto the newer events.
+          ttl: seconds without use after which a session and its events disappear.
+          recent_events: how many events a get without a config loads; None: all.
+          cache_bytes: how much of what it has seen the service keeps in memory.
+          ensure: "create" missing containers, "verify" them, or "never" look. Default: create
+            with a key, verify with Entra ID, which may not create.
+          on_request_charge: is called with the RequestCharge of every request.
+          allow_multiple_write_regions: do not refuse an account with several write regions.
+          agents_dir: what ADK passes along; not used.
+        """
+        del agents_dir
+        if on_conflict not in ("raise", "rebase"):
+            raise ConfigurationError("on_conflict is 'raise' or 'rebase'.")
+        _check_ttl(ttl)
+        if recent_events is not None and recent_events < 0:
+            raise ConfigurationError("recent_events is a number of events, or None for all.")
+        named = {
+            "database": database,
+            "session_container": session_container,
+            "conversation_container": conversation_container,
+        }
+        if uri is not None:
+            if endpoint is not None:
+                raise ConfigurationError("Give a uri or an endpoint, not both.")
+            settings = Settings.from_uri(uri)
+            settings = settings.model_copy(update={k: v for k, v in named.items() if v is not None})
+        else:
+            settings = Settings.from_env(endpoint=endpoint, **named)
+        self._ttl = ttl
+        self._recent_events = recent_events
+        self._io = IoThread()
+        self._host = StoreHost(
+            settings,
+            credential=credential,
+            emulator=_emulator,
+            ensure=ensure,
+            allow_multiple_write_regions=allow_multiple_write_regions,
+            cache_bytes=cache_bytes,
+            rebase=on_conflict == "rebase",
+            on_request_charge=on_request_charge,
+        )
+        # Nobody in ADK calls close(): whatever comes first, the end of the service or of the
+        # process, writes what is due and closes the connection.
+        weakref.finalize(self, self._io.stop, self._host.close)
+
+    @classmethod
+    def embedded(cls, store: str | Emulator = ":memory:", **options: Any) -> CosmosSessionService:
+        """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
+        if isinstance(store, str):
+            return cls(endpoint=f"embedded:{store}", **options)
+        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+
+    def __repr__(self) -> str:
+        return f"CosmosSessionService({self._host.description})"
+
+    # --- BaseSessionService
+
+    @override
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+        ttl: int | None = None,
+    ) -> Session:
+        _check_ttl(ttl)
+        session_id = (session_id or "").strip() or str(uuid.uuid4())
+        key = SessionKey(app_name, user_id, session_id)
+        scoped = split(state or {})
+        retention = ttl if ttl is not None else self._ttl
+        snapshot = await self._run(
+            "create_session", lambda store: store.create(key, scoped, retention)
+        )
+        return _session(snapshot)
+
+    @override
+    async def get_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        config: GetSessionConfig | None = None,
+    ) -> Session | None:
+        key = _key(app_name, user_id, session_id)
+        if key is None:
+            return None
+        count = self._recent_events if config is None else config.num_recent_events
+        if count is not None and count < 0:
+            raise ValueError("num_recent_events must be greater than or equal to 0.")
+        after = config.after_timestamp if config is not None else None
+        snapshot = await self._run("get_session", lambda store: store.read(key, count))
+        if snapshot is None:
+            return None
+        if after is not None:
+            snapshot.records = [r for r in snapshot.records if r.timestamp >= after]
+        return _session(snapshot)
+
+    @override
+    async def list_sessions(
+        self, *, app_name: str, user_id: str | None = None
+    ) -> ListSessionsResponse:
+        """Oldest update first. All of them: see list_sessions_page for many."""
+        found, _ = await self._run(
+            "list_sessions", lambda store: store.listing.page(app_name, user_id, None, None)
+        )
+        return ListSessionsResponse(sessions=[_session(each) for each in found])
+
+    async def list_sessions_page(
+        self,
+        *,
+        app_name: str,
+        user_id: str | None = None,
+        limit: int = 50,
+        continuation: str | None = None,
+    ) -> SessionPage:
+        """Up to `limit` sessions, oldest update first; `continuation` from the page before."""
+        if limit < 1:
+            raise ValueError("limit must be at least 1.")
+        found, following = await self._run(
+            "list_sessions",
+            lambda store: store.listing.page(app_name, user_id, limit, continuation),
+        )
+        return SessionPage([_session(each) for each in found], following)
+
+    async def iter_events(
+        self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
+    ) -> AsyncIterator[Event]:
+        """The session's events in order, without holding them all."""
+        key = _key(app_name, user_id, session_id)
+        seq: int | None = None
+        while key is not None:
+            page = await self._run(
+                "iter_events", lambda store, seq=seq: store.events_after(key, seq, page_size)
+            )
+            for record in page:
+                if record.is_event:
+                    yield _event(record)
+            if len(page) < page_size:
+                return
+            seq = page[-1].seq
+
+    @override
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """Soft: nobody can append any more, and `restore_session` brings it back."""
+        key = _key(app_name, user_id, session_id)
+        if key is not None:
+            await self._run("delete_session", lambda store: store.delete(key))
+
+    @override
+    async def append_event(self, session: Session, event: Event) -> Event:
+        if event.partial:
+            return event
+        delta = event.actions.state_delta if event.actions else None
+        if delta:
+            # ADK's order: temporary state is for this invocation alone, and shown before the
+            # event is stored without it.
+            session.state.update(temp_only(delta))
+            event.actions.state_delta = without_temp(delta)
+        key = SessionKey(session.app_name, session.user_id, session.id)
+        fields = event_to_fields(event)
+        record = event_record(fields, to_json(fields))
+        cell = MarkerCell(
+            lambda: session._storage_update_marker,
+            lambda marker: setattr(session, "_storage_update_marker", marker),
+        )
+        commit = _Commit(session, event)
+        appended = await self._io.run(
+            self._host.run(
+                "append_event",
+                lambda store: store.append(key, cell, record, session.last_update_time),
+            ),
+            on_result=commit,
+            grace=_GRACE,
+        )
+        if appended.problem is not None:
+            raise appended.problem
+        return event
+
+    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
+        """The user's state, keys without `user:`."""
+        key = StateKey.of_user(app_name, user_id)
+        return await self._run("get_user_state", lambda store: store.user_state(key))
+
+    async def flush(self) -> None:
+        """Waits until the session documents have caught up with what was appended here."""
+        if self._io.running:
+            await self._run("flush", lambda store: store.flush())
+
+    # --- the service itself
+
+    async def close(self) -> None:
+        """Writes what is due and closes the connection. The next use opens it again."""
+        if self._io.running:
+            await self._io.run(self._host.close())
+            await asyncio.to_thread(self._io.stop)
+
+    async def __aenter__(self) -> CosmosSessionService:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _run(
+        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
+    ) -> T:
+        return await self._io.run(self._host.run(operation, work))
+
+
+class _Commit:
+    """Takes a stored event into the session object, on the caller's own loop."""
+
+    def __init__(self, session: Session, event: Event) -> None:
+        self._session, self._event = session, event
+
+    def __call__(self, appended: Appended) -> None:
+        if appended.already_held:
+            return
+        for record in appended.newer:
+            self._take(_event(record))
+        self._take(self._event)
+
+    def _take(self, event: Event) -> None:
+        if event.actions and event.actions.state_delta:
+            self._session.state.update(event.actions.state_delta)
+        self._session.events.append(event)
+        self._session.last_update_time = event.timestamp
+
+
+def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
+    session_id = session_id.strip() if session_id else ""
+    return SessionKey(app_name, user_id, session_id) if session_id and app_name else None
+
+
+def _check_ttl(ttl: int | None) -> None:
+    if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 1):
+        raise ConfigurationError("ttl is a number of seconds, at least 1, or None.")
+
+
+def _event(record: Record) -> Event:
+    return lazy_event(record.raw)
+
+
+def _session(snapshot: Snapshot) -> Session:
+    session = Session(
+        id=snapshot.key.session_id,
+        app_name=snapshot.key.app_name,
+        user_id=snapshot.key.user_id,
+        state=merged(snapshot.state),
+        events=[_event(record) for record in snapshot.records],
+        last_update_time=snapshot.last_update_time,
+    )
+    session._storage_update_marker = str(snapshot.marker) if snapshot.marker else None
+    return session

@@ -1,0 +1,114 @@
+"""Lists of sessions: from session documents alone, in ADK's order, a page at a time."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+from typing import Any
+
+from cosmosservice.concurrency import together
+from cosmosservice.cosmos_client import Container
+from cosmosservice.documents import APP_STATE, USER_STATE, Document, SessionKey, StateKey
+from cosmosservice.projector import Projector
+from cosmosservice.session_documents import SessionDocument
+from cosmosservice.snapshot import Snapshot
+from cosmosservice.state_documents import StateDocument, StateDocuments, parse_state
+from cosmosservice.state_scopes import Scoped
+
+_ORDER = "ORDER BY c.last_update_time, c.user_id, c.session_id"
+_ACTIVE = "c.app_name = @app AND c.status = 'active'"
+_LATER = (
+    "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
+    " OR (c.user_id = @user AND c.session_id > @session))"
+)
+ALL = f"SELECT * FROM c WHERE {_ACTIVE} {_ORDER}"
+FIRST_PAGE = f"SELECT TOP @limit * FROM c WHERE {_ACTIVE} {_ORDER}"
+NEXT_PAGE = f"SELECT TOP @limit * FROM c WHERE {_ACTIVE} AND {_LATER} {_ORDER}"
+USER_STATES = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
+
+_Position = tuple[float, str, str]  # (last update, user, session): unique, and the sort order
+
+
+class Listing:
+    """Sessions of a user or of all users of an app."""
+
+    def __init__(self, container: Container, states: StateDocuments, projector: Projector) -> None:
+        self._container = container
+        self._states = states
+        self._projector = projector
+
+    async def page(
+        self, app_name: str, user_id: str | None, limit: int | None, continuation: str | None
+    ) -> tuple[list[Snapshot], str | None]:
+        """The sessions, and the continuation if there may be more."""
+        if not app_name:
+            return [], None
+        # What this process appended a moment ago is listed as it is; what others did follows.
+        await self._projector.flush(_concerns(app_name, user_id))
+        parameters: dict[str, Any] = {"app": app_name}
+        text = ALL
+        if limit is not None:
+            text = FIRST_PAGE
+            parameters["limit"] = limit
+        if continuation is not None:
+            text = NEXT_PAGE
+            parameters |= zip(("time", "user", "session"), _position(continuation), strict=True)
+        app_key = StateKey.of_app(app_name)
+        found, app, users = await together(
+            self._container.query(text, parameters, user_id),
+            self._states.read(app_key),
+            self._users(app_name, user_id),
+        )
+        snapshots = [
+            _snapshot(app_name, body, app, users.get(body.get("user_id", ""))) for body in found
+        ]
+        more = limit is not None and len(found) == limit
+        return snapshots, _continuation(found[-1]) if more else None
+
+    async def _users(self, app_name: str, user_id: str | None) -> dict[str, StateDocument]:
+        if user_id is not None:
+            return {user_id: await self._states.read(StateKey.of_user(app_name, user_id))}
+        found = await self._container.query(USER_STATES, {"app": app_name})
+        return {
+            body["user_id"]: parse_state(StateKey.of_user(app_name, body["user_id"]), body)
+            for body in found
+            if body.get("document_type") == USER_STATE
+        }
+
+
+def _concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool]:
+    return lambda key: key.app_name == app_name and user_id in (None, key.user_id)
+
+
+def _snapshot(
+    app_name: str, body: Document, app: StateDocument, user: StateDocument | None
+) -> Snapshot:
+    key = SessionKey(app_name, body["user_id"], body["session_id"])
+    document = SessionDocument(key, body, "")
+    user = user or StateDocument(key.user)
+    return Snapshot(
+        key,
+        None,
+        [],
+        Scoped(
+            document.state,
+            user.overlaid(document.pending_changes(USER_STATE)),
+            app.overlaid(document.pending_changes(APP_STATE)),
+        ),
+        document.last_update_time,
+    )
+
+
+def _continuation(body: Document) -> str:
+    position = [body["last_update_time"], body["user_id"], body["session_id"]]
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode("ascii")
+
+
+def _position(continuation: str) -> _Position:
+    try:
+        last, user, session = json.loads(base64.urlsafe_b64decode(continuation.encode()))
+        return float(last), str(user), str(session)
+    except (ValueError, TypeError, binascii.Error):
+        raise ValueError("continuation is not one that list_sessions_page returned.") from None

@@ -1,0 +1,199 @@
+"""Brings session documents up to the log: in the background, and by whoever finds one behind.
+
+The log is the truth, so nothing is lost if this does not run: the next reader does it. It waits
+a moment before it writes, so that a turn of several events costs one session write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from cosmosservice.concurrency import Locks, together
+from cosmosservice.cosmos_client import NotFound, PreconditionFailed
+from cosmosservice.documents import APP_STATE, USER_STATE, SessionKey, StateKey
+from cosmosservice.errors import CosmosServiceError, TooLargeError
+from cosmosservice.event_log import EventLog, Record
+from cosmosservice.log_view import LogView
+from cosmosservice.session_documents import SessionDocument, SessionDocuments
+from cosmosservice.state_documents import Changes, StateDocuments, newest, record_changes
+
+logger = logging.getLogger("cosmosservice")
+
+_QUIET = 2.0  # seconds without a new event after which the session document is written
+_LATEST = 10.0  # seconds after which it is written in any case
+_ATTEMPTS = 50
+_RETRIES = 5  # of a failed background run, each after twice the pause of the one before
+
+
+@dataclass
+class _Due:
+    """A session document that is behind."""
+
+    incarnation: str
+    since: float
+    failures: int = 0
+    timer: asyncio.TimerHandle | None = None
+
+
+class Projector:
+    """The one routine that writes session documents behind the log. Lives on one event loop."""
+
+    def __init__(
+        self,
+        documents: SessionDocuments,
+        states: StateDocuments,
+        log: EventLog,
+        view_of: Callable[[SessionKey], LogView | None],
+    ) -> None:
+        self._documents = documents
+        self._states = states
+        self._log = log
+        self._view_of = view_of
+        self._due: dict[SessionKey, _Due] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._locks = Locks()
+        self.after_write: Callable[[SessionDocument], Awaitable[None]] | None = None
+
+    # --- in the background
+
+    def schedule(self, key: SessionKey, incarnation: str) -> None:
+        """Soon; later calls for the same session join in."""
+        loop = asyncio.get_running_loop()
+        due = self._due.get(key)
+        if due is None or due.incarnation != incarnation:
+            due = self._due[key] = _Due(incarnation, loop.time())
+        elif due.timer is not None:
+            due.timer.cancel()
+        when = min(loop.time() + _QUIET, due.since + _LATEST)
+        due.timer = loop.call_at(when, self._start, key, due)
+
+    @property
+    def lag(self) -> int:
+        """How many session documents are behind, as far as this process knows."""
+        return len(self._due)
+
+    async def flush(self, wanted: Callable[[SessionKey], bool] = lambda _: True) -> None:
+        """Writes what is due now, and waits for what is being written."""
+        for key, due in list(self._due.items()):
+            if wanted(key):
+                self._start(key, due)
+        running = list(self._running)
+        if running:
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def _start(self, key: SessionKey, due: _Due) -> None:
+        if due.timer is not None:
+            due.timer.cancel()
+        if self._due.get(key) is due:
+            del self._due[key]
+        task = asyncio.create_task(self._run(key, due))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _run(self, key: SessionKey, due: _Due) -> None:
+        try:
+            await self.project(key, due.incarnation)
+        except CosmosServiceError as problem:
+            self._failed(key, due, problem)
+        except Exception as problem:
+            logger.exception("Session %r: its document could not be written.", key.session_id)
+            self._failed(key, due, problem)
+
+    def _failed(self, key: SessionKey, due: _Due, problem: Exception) -> None:
+        due.failures += 1
+        logger.warning(
+            "Session %r: its document is behind its log (%s: %s). Nothing is lost; %s.",
+            key.session_id,
+            type(problem).__name__,
+            problem,
+            "it is tried again" if due.failures <= _RETRIES else "the next reader repairs it",
+        )
+        if due.failures <= _RETRIES and not isinstance(problem, TooLargeError):
+            loop = asyncio.get_running_loop()
+            self._due.setdefault(key, due)
+            due.timer = loop.call_later(_QUIET * 2**due.failures, self._start, key, due)
+
+    # --- now
+
+    async def project(self, key: SessionKey, incarnation: str) -> None:
+        """Brings the document to the end of the log, as far as that is known or can be read."""
+        async with self._locks.of(key):
+            for attempt in range(_ATTEMPTS):
+                current = self._documents.known(key) or await self._documents.read(key)
+                if current is None or current.incarnation != incarnation:
+                    return
+                records = await self._behind(key, current)
+                if not records:
+                    return
+                await self._settle(key, current, records)
+                try:
+                    await self._documents.replace(current, current.followed(records))
+                except PreconditionFailed:
+                    await asyncio.sleep(0.002 * attempt)
+                    continue
+                except NotFound:
+                    return
+                if self.after_write is not None:
+                    written = self._documents.known(key)
+                    if written is not None:
+                        await self.after_write(written)
+                return
+            logger.warning("Session %r: its document is written by many.", key.session_id)
+
+    async def _behind(self, key: SessionKey, current: SessionDocument) -> list[Record]:
+        view = self._view_of(key)
+        if view is not None and view.incarnation == current.incarnation:
+            known = view.after(current.revision)
+            if known:
+                return known
+        found = await self._log.later(key, current.revision + 1)
+        mine = [record for record in found if record.incarnation == current.incarnation]
+        if mine and mine[0].seq + len(mine) - 1 != mine[-1].seq:
+            report_holes(current, mine)
+        return mine
+
+    async def _settle(
+        self, key: SessionKey, current: SessionDocument, records: list[Record]
+    ) -> None:
+        """Merges the user and app state of events that somebody else appended, or that this
+        process could not merge: once the revision is past them nobody would look again."""
+        open_ones = [record for record in records if record.deltas.shared and not record.settled]
+
+        def changes(kind: str) -> Changes:
+            return newest((current.pending_changes(kind), record_changes(open_ones, kind)))
+
+        await self.merge(key, changes(USER_STATE), changes(APP_STATE))
+        for record in open_ones:
+            record.settled = True
+
+    async def merge(self, key: SessionKey, user: Changes, app: Changes) -> None:
+        """Both state documents side by side."""
+        targets: list[tuple[StateKey, Changes]] = [(key.user, user), (key.app, app)]
+        due = [self._states.merge(target, changes) for target, changes in targets if changes]
+        if len(due) == 1:
+            await due[0]
+        elif due:
+            await together(*due)
+
+
+def report_holes(document: SessionDocument, records: list[Record]) -> None:
+    """The log is read as a prefix, so a hole is a document that other hands removed."""
+    expected = records[0].seq if records else document.first_seq
+    for record in records:
+        if record.seq != expected:
+            logger.error(
+                "Session %r: its log has a hole before event %d. What is there is used.",
+                document.key.session_id,
+                record.seq,
+            )
+        expected = record.seq + 1
+    if expected <= document.revision:
+        logger.error(
+            "Session %r: its log ends at event %d, but its document has seen %d.",
+            document.key.session_id,
+            expected - 1,
+            document.revision,
+        )

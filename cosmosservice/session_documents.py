@@ -1,0 +1,170 @@
+"""The session document: the current state as of a revision of the log, and how it follows it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from cosmosservice.cache import Cache
+from cosmosservice.cosmos_client import NOT_MODIFIED, Container, NotFound
+from cosmosservice.data_converters import to_json
+from cosmosservice.documents import (
+    ACTIVE,
+    APP_STATE,
+    DELETED,
+    RESTORED,
+    STUB,
+    TOMBSTONE,
+    Document,
+    SessionKey,
+    iso,
+)
+from cosmosservice.errors import StorageError
+from cosmosservice.event_log import HybridClock, Record
+from cosmosservice.state_documents import Changes
+
+logger = logging.getLogger("cosmosservice")
+
+
+class SessionDocument:
+    """A session document as read."""
+
+    __slots__ = ("body", "etag", "key", "size")
+
+    def __init__(self, key: SessionKey, body: Document, etag: str) -> None:
+        self.key = key
+        self.body = body
+        self.etag = etag
+        self.size = len(to_json(body))
+
+    @property
+    def status(self) -> str:
+        return str(self.body.get("status", ACTIVE))
+
+    @property
+    def incarnation(self) -> str:
+        found = self.body.get("incarnation")
+        if not isinstance(found, str) or not found:
+            raise StorageError(
+                f"The document of session {self.key.session_id!r} is damaged: it has no"
+                " incarnation. Its events are untouched; `cosmosservice sessions repair` can"
+                " rebuild it from them."
+            )
+        return found
+
+    @property
+    def first_seq(self) -> int:
+        return self._int("first_seq", 1)
+
+    @property
+    def revision(self) -> int:
+        # Without a state, or without a revision, everything is folded again from the beginning.
+        start = self.first_seq - 1
+        return self._int("revision", start) if isinstance(self.body.get("state"), dict) else start
+
+    @property
+    def state(self) -> Document:
+        found = self.body.get("state")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def last_update_time(self) -> float:
+        found = self.body.get("last_update_time")
+        return float(found) if isinstance(found, int | float) else 0.0
+
+    @property
+    def pending(self) -> Document:
+        """Initial user and app state that may not have been merged yet."""
+        found = self.body.get("pending")
+        return found if isinstance(found, dict) else {}
+
+    def pending_changes(self, kind: str) -> Changes:
+        scope = self.pending.get("app" if kind == APP_STATE else "user")
+        stamp = (int(self.pending.get("stamp", 0)), f"create-{self.body.get('incarnation')}")
+        return {k: (stamp, v) for k, v in scope.items()} if isinstance(scope, dict) else {}
+
+    def _int(self, name: str, default: int) -> int:
+        found = self.body.get(name)
+        if isinstance(found, int | float) and not isinstance(found, bool):
+            return int(found)
+        logger.error(
+            "The document of session %r is damaged: %s is missing or not a number.",
+            self.key.session_id,
+            name,
+        )
+        return default
+
+    def followed(self, records: list[Record]) -> Document:
+        """The document as of the last of these records, which follow its revision."""
+        body = {k: v for k, v in self.body.items() if k != "pending" and not k.startswith("_")}
+        body["state"] = fold(self.state, records)
+        body["updated_at"] = iso(time.time())
+        for record in records:
+            body["revision"] = record.seq
+            if record.is_event and math.isfinite(record.timestamp):
+                body["last_update_time"] = record.timestamp
+            elif record.kind in (TOMBSTONE, STUB):
+                body["status"] = DELETED
+            elif record.kind == RESTORED:
+                body["status"] = ACTIVE
+        return body
+
+
+def fold(state: Document, records: Iterable[Record]) -> Document:
+    """The session's state after these records."""
+    result = dict(state)
+    for record in records:
+        result.update(record.deltas.session)
+    return result
+
+
+class SessionDocuments:
+    """Reads and writes session documents, remembering what it has seen."""
+
+    def __init__(self, container: Container, cache: Cache, clock: HybridClock) -> None:
+        self._container = container
+        self._cache = cache
+        self._clock = clock
+
+    def known(self, key: SessionKey) -> SessionDocument | None:
+        found: SessionDocument | None = self._cache.get(key)
+        return found
+
+    def forget(self, key: SessionKey) -> None:
+        self._cache.drop(key)
+
+    async def read(self, key: SessionKey) -> SessionDocument | None:
+        """As it is now; None if there is none."""
+        known = self.known(key)
+        try:
+            found: Any = await self._container.read(
+                key.document_id, key.user_id, known.etag if known is not None else None
+            )
+        except NotFound:
+            self.forget(key)
+            return None
+        if found is NOT_MODIFIED:
+            assert known is not None
+            return known
+        return self._remember(SessionDocument(key, found, str(found.get("_etag", ""))))
+
+    async def create(self, key: SessionKey, body: Document) -> None:
+        """Raises Conflict if there is one."""
+        etag = await self._container.create(body)
+        self._remember(SessionDocument(key, body, etag))
+
+    async def replace(self, current: SessionDocument, body: Document) -> None:
+        """Raises PreconditionFailed if somebody was faster, NotFound if it is gone."""
+        self.forget(current.key)
+        etag = await self._container.replace(body, current.etag)
+        self._remember(SessionDocument(current.key, body, etag))
+
+    def _remember(self, document: SessionDocument) -> SessionDocument:
+        stamp = document.pending.get("stamp")
+        if isinstance(stamp, int):
+            self._clock.observe(stamp)
+        self._cache.put(document.key, document)
+        return document

@@ -1,0 +1,100 @@
+"""Opens the store at its first use, on whichever loop the I/O thread runs, and closes it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cosmosservice.cosmos_client import RequestCharge, current_operation
+from cosmosservice.errors import CosmosServiceError
+
+if TYPE_CHECKING:
+    from cosmos_emulator import Emulator
+    from cosmosservice.connection import Connection, Ensure
+    from cosmosservice.session_store import SessionStore
+    from cosmosservice.settings import Settings
+
+logger = logging.getLogger("cosmosservice")
+
+T = TypeVar("T")
+
+
+class StoreHost:
+    """What the service keeps on the I/O thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        credential: Any,
+        emulator: Emulator | None,
+        ensure: Ensure | None,
+        allow_multiple_write_regions: bool,
+        cache_bytes: int,
+        rebase: bool,
+        on_request_charge: Callable[[RequestCharge], None] | None,
+    ) -> None:
+        self._settings = settings
+        self._connect = {
+            "credential": credential,
+            "emulator": emulator,
+            "ensure": ensure,
+            "allow_multiple_write_regions": allow_multiple_write_regions,
+        }
+        self._cache_bytes = cache_bytes
+        self._rebase = rebase
+        self._on_request_charge = on_request_charge
+        self._opening: asyncio.Task[SessionStore] | None = None
+
+    @property
+    def description(self) -> str:
+        return f"{self._settings.endpoint}, database={self._settings.database!r}"
+
+    async def run(
+        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
+    ) -> T:
+        current_operation.set(operation)
+        return await work(await self._store())
+
+    async def _store(self) -> SessionStore:
+        opening = self._opening
+        if opening is None or opening.get_loop() is not asyncio.get_running_loop():
+            # The first use, or the first in a forked child.
+            opening = self._opening = asyncio.create_task(self._open())
+        try:
+            return await asyncio.shield(opening)
+        except BaseException:
+            if opening.done() and self._opening is opening:
+                self._opening = None  # the next call tries again
+            raise
+
+    async def _open(self) -> SessionStore:
+        from cosmosservice.connection import Connection
+        from cosmosservice.session_store import SessionStore
+
+        connection: Connection = Connection(self._settings, observer=self, **self._connect)
+        await connection.open()
+        return SessionStore(connection, cache_bytes=self._cache_bytes, rebase=self._rebase)
+
+    def request(self, charge: RequestCharge, seconds: float) -> None:
+        if self._on_request_charge is None:
+            return
+        try:
+            self._on_request_charge(charge)
+        except Exception:
+            logger.exception("on_request_charge failed; the request itself did not.")
+
+    async def close(self) -> None:
+        opening, self._opening = self._opening, None
+        if opening is None or opening.get_loop() is not asyncio.get_running_loop():
+            return
+        try:
+            store = await opening
+        except CosmosServiceError:
+            return
+        try:
+            await store.flush()
+        finally:
+            await store.connection.close()
