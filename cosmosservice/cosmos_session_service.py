@@ -107,7 +107,7 @@ class CosmosSessionService(BaseSessionService):
         _check_ttl(ttl)
         if recent_events is not None and recent_events < 0:
             raise ConfigurationError("recent_events is a number of events, or None for all.")
-        named = {
+        named: dict[str, Any] = {
             "database": database,
             "session_container": session_container,
             "conversation_container": conversation_container,
@@ -225,9 +225,7 @@ class CosmosSessionService(BaseSessionService):
         key = _key(app_name, user_id, session_id)
         seq: int | None = None
         while key is not None:
-            page = await self._run(
-                "iter_events", lambda store, seq=seq: store.events_after(key, seq, page_size)
-            )
+            page = await self._run("iter_events", _events_after(key, seq, page_size))
             for record in page:
                 if record.is_event:
                     yield _event(record)
@@ -325,6 +323,12 @@ class _Commit:
             self._session.state.update(event.actions.state_delta)
         self._session.events.append(event)
         self._session.last_update_time = event.timestamp
+
+
+def _events_after(
+    key: SessionKey, seq: int | None, count: int
+) -> Callable[[SessionStore], Coroutine[Any, Any, list[Record]]]:
+    return lambda store: store.events_after(key, seq, count)
 
 
 def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
