@@ -20,12 +20,11 @@ from google.adk.sessions.session import Session
 from typing_extensions import override
 
 from cosmosservice.cosmos_client import RequestCharge
-from cosmosservice.data_converters import event_to_fields, to_json
+from cosmosservice.data_converters import event_to_fields, fields_to_event, from_json, to_json
 from cosmosservice.documents import SessionKey, StateKey
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.event_log import Record, event_record
 from cosmosservice.io_thread import IoThread
-from cosmosservice.lazy_events import lazy_event
 from cosmosservice.session_store import Appended, MarkerCell, SessionStore
 from cosmosservice.settings import Settings
 from cosmosservice.snapshot import Snapshot
@@ -342,7 +341,7 @@ def _check_ttl(ttl: int | None) -> None:
 
 
 def _event(record: Record) -> Event:
-    return lazy_event(record.raw)
+    return fields_to_event(from_json(record.raw))
 
 
 def _session(snapshot: Snapshot) -> Session:

@@ -121,8 +121,7 @@ class StateDocuments:
         try:
             found = await self._container.read(key.document_id, key.user_id, etag)
         except NotFound:
-            self._cache.drop(key)
-            return StateDocument(key)
+            return self._remember(StateDocument(key))
         if found is NOT_MODIFIED:
             assert known is not None
             return known
