@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import json
 import logging
+import os
 import sys
 import warnings
 
@@ -17,6 +18,8 @@ from benchmarks.results import Result
 from benchmarks.servers import ServerMissing
 from benchmarks.stand import Stand
 from benchmarks.workloads import WORKLOADS
+
+BUSY = 0.5  # load for each core
 
 
 def parse() -> argparse.Namespace:
@@ -55,6 +58,8 @@ def main() -> int:
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     console = Console(stderr=options.json)
+    if os.getloadavg()[0] > BUSY * (os.cpu_count() or 1):
+        console.print("[yellow]The machine is busy with other work: times will be off.[/]")
     try:
         described, results = asyncio.run(run(options, console))
     except ServerMissing as missing:

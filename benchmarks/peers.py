@@ -23,6 +23,7 @@ class Peer:
     """A session service, and the port of the proxy that it is reached through, if any."""
 
     label: str
+    store = ""  # where sessions are kept, if several peers share the place
     service: BaseSessionService
 
     def __init__(self, label: str, port: int | None = None) -> None:
@@ -111,6 +112,8 @@ class Sqlite(Peer):
 class Postgres(Peer):
     """DatabaseSessionService, with what the engine is told."""
 
+    store = "postgres"
+
     def __init__(self, label: str, port: int, **engine: Any) -> None:
         super().__init__(label, port)
         self.engine = engine
@@ -150,6 +153,8 @@ class Postgres(Peer):
 
 
 class Redis(Peer):
+    store = "redis"
+
     async def open(self) -> None:
         from google.adk.integrations.redis import RedisSessionService, RedisSessionServiceConfig
 

@@ -58,7 +58,7 @@ def ratio(value: float) -> str:
 
 
 def size(count: float) -> str:
-    for unit, scale in (("MB", 1e6), ("KB", 1e3)):
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if count >= scale:
             return f"{count / scale:.3g} {unit}"
     return f"{count:.0f} B"

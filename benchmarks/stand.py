@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from benchmarks import peers, servers
-from benchmarks.measure import Effort
+from benchmarks.cosmos import Bare, InProcess, OverHttp, over_http
+from benchmarks.material import history
+from benchmarks.measure import Effort, Lane
 from benchmarks.peers import Peer
 from benchmarks.proxy import Proxy, Traffic
 
+Settle = Callable[[], Awaitable[None]]
+
 ROUND_TRIP = 0.005
+COUNTED = 5
 OURS = "cosmosservice"
+UNSEEN = "cosmosservice, session not seen before"
+IN_PROCESS = "cosmosservice, in process"
+BARE, BARE_TURN = "bare create", "five bare requests"
 POSTGRES, POSTGRES_NO_PING = "DatabaseSessionService", "… without pool_pre_ping"
 REDIS, SQLITE, IN_MEMORY = "RedisSessionService", "SqliteSessionService", "InMemorySessionService"
 NETWORKED = (POSTGRES, POSTGRES_NO_PING, REDIS)
@@ -29,6 +37,9 @@ class Stand:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     started: dict[str, servers.Server] = field(default_factory=dict)
     opened: dict[tuple[str, float], Peer] = field(default_factory=dict)
+    bares: dict[float, Bare] = field(default_factory=dict)
+    pasts: dict[tuple[str, int], str] = field(default_factory=dict)
+    documents: list[dict[str, Any]] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     async def __aenter__(self) -> Self:
@@ -54,7 +65,7 @@ class Stand:
 
     async def peer(self, label: str, round_trip: float = ROUND_TRIP) -> Peer:
         """The peer of that name; those behind a network, at that distance."""
-        place = (label, round_trip if label in NETWORKED else 0)
+        place = (label, 0 if label in (*LOCAL, IN_PROCESS) else round_trip)
         if place not in self.opened:
             peer = await self.build(label, round_trip)
             await peer.open()
@@ -67,6 +78,12 @@ class Stand:
             return peers.InMemory(label)
         if label == SQLITE:
             return peers.Sqlite(label, self.stack.enter_context(servers.scratch()))
+        if label == IN_PROCESS:
+            return InProcess(label)
+        if label in (OURS, UNSEEN):
+            port = await self.route("emulator", round_trip)
+            options = {"cache_bytes": 0} if label == UNSEEN else {}
+            return OverHttp(label, port, self.server("emulator").port, **options)
         if label == REDIS:
             return peers.Redis(label, await self.route("redis", round_trip))
         port = await self.route("postgres", round_trip)
@@ -77,11 +94,53 @@ class Stand:
     async def route(self, server: str, round_trip: float) -> int:
         return await self.proxy.route(self.server(server).port, round_trip)
 
-    @asynccontextmanager
-    async def watch(self, peer: Peer) -> AsyncIterator[Traffic]:
-        """Counts a peer's traffic within the block; nothing for a peer without a network."""
-        if peer.port is None:
-            yield Traffic()
-        else:
-            async with self.proxy.watch(peer.port) as traffic:
-                yield traffic
+    async def bare(self, round_trip: float) -> Bare:
+        """The SDK alone, at that distance from the emulator."""
+        if round_trip not in self.bares:
+            port = await self.route("emulator", round_trip)
+            bare = Bare(over_http(port), port)
+            await bare.open()
+            self.stack.push_async_callback(bare.close)
+            self.bares[round_trip] = bare
+        return self.bares[round_trip]
+
+    async def session(self, peer: Peer, length: int) -> str:
+        """A new session with so many events of 1 KB."""
+        session_id = self.fresh()
+        await peer.seed(session_id, history(length))
+        return session_id
+
+    async def past(self, peer: Peer, length: int) -> str:
+        """A session of that length to read from, the same for all who ask."""
+        place = (peer.store or f"{peer.label} {peer.port}", length)
+        if place not in self.pasts:
+            self.pasts[place] = await self.session(peer, length)
+        return self.pasts[place]
+
+    async def event_document(self) -> dict[str, Any]:
+        """The document that the service stores for an event of 1 KB."""
+        if not self.documents:
+            peer = InProcess(IN_PROCESS)
+            await peer.open()
+            await peer.seed(self.fresh(), history(1))
+            self.documents = await peer.stored("events")
+            await peer.close()
+        return dict(self.documents[0])
+
+    async def count(self, port: int | None, work: Lane, settle: Settle | None = None) -> Traffic:
+        """The traffic of one piece of work, of several times the one with the fewest round trips.
+
+        On a busy machine requests that belong together may be sent so late, one after the other,
+        that they look as if they had waited for one another.
+        """
+        if port is None:
+            await work()
+            return Traffic()
+        seen = []
+        for _ in range(COUNTED):
+            async with self.proxy.watch(port) as traffic:
+                await work()
+            if settle is not None:
+                await settle()
+            seen.append(traffic)
+        return min(seen, key=lambda traffic: (traffic.round_trips, traffic.requests))

@@ -4,12 +4,30 @@ from collections.abc import Awaitable, Callable
 
 from benchmarks.results import Result
 from benchmarks.stand import Stand
-from benchmarks.workloads.gets import get_cold
+from benchmarks.workloads.appends import append_deltas, append_plain
+from benchmarks.workloads.costs import cpu, growth, request_units, throughput
+from benchmarks.workloads.gets import get_cold, get_recent, get_warm
 from benchmarks.workloads.lists import list_sessions
+from benchmarks.workloads.memory import memory
 from benchmarks.workloads.turns import turn, turn_long
 
 Workload = Callable[[Stand], Awaitable[Result]]
 
 WORKLOADS: dict[str, Workload] = {
-    workload.__name__: workload for workload in (turn, get_cold, turn_long, list_sessions)
+    workload.__name__: workload
+    for workload in (
+        append_plain,
+        append_deltas,
+        turn,
+        get_cold,
+        get_warm,
+        turn_long,
+        get_recent,
+        list_sessions,
+        throughput,
+        cpu,
+        request_units,
+        memory,
+        growth,
+    )
 }

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Effort, Lane, clock, compare
-from benchmarks.peers import Peer
-from benchmarks.results import Result, ms, size
-from benchmarks.stand import POSTGRES, REDIS, Stand
-from benchmarks.workloads.turns import seeded
+from benchmarks.lanes import gets
+from benchmarks.measure import Effort, Lane, compare
+from benchmarks.proxy import Traffic
+from benchmarks.results import Result, Target, ms, ratio, size
+from benchmarks.stand import OURS, POSTGRES, REDIS, UNSEEN, Stand
+
+PAGE = 4 * 1024 * 1024  # the most that Cosmos puts into one answer
 
 
-def gets(peer: Peer, session_id: str, recent: int | None = None) -> Lane:
-    async def lane() -> float:
-        start = clock()
-        await peer.get(session_id, recent)
-        return clock() - start
-
-    return lane
+def row(label: str, length: int, times: float, seconds: float, traffic: Traffic) -> list[str]:
+    return [
+        label,
+        f"{length:,}",
+        ratio(times),
+        ms(seconds),
+        str(traffic.round_trips),
+        size(traffic.down),
+    ]
 
 
 async def get_cold(stand: Stand) -> Result:
@@ -23,28 +27,114 @@ async def get_cold(stand: Stand) -> Result:
     result = Result(
         "get_cold",
         "Get of a session that this process has not seen, at 5 ms",
-        ["service", "events", "time", "round trips", "bytes received"],
+        ["", "events", "× ours", "time", "round trips", "received"],
     )
     effort = Effort(stand.effort.runs, 3)
     for length in (100, 1000) if stand.quick else (100, 1000, 5000):
         lanes: dict[str, Lane] = {}
-        traffics = {}
-        for label in (POSTGRES, REDIS):
+        traffic: dict[str, Traffic] = {}
+        for label in (UNSEEN, POSTGRES, REDIS):
             peer = await stand.peer(label)
-            [session_id] = await seeded(stand, peer, 1, length)
-            lanes[label] = gets(peer, session_id)
-            async with stand.watch(peer) as traffics[label]:
-                await lanes[label]()
+            lanes[label] = gets(peer, await stand.past(peer, length))
+            await lanes[label]()
+            traffic[label] = await stand.count(peer.port, lanes[label])
         timings = await compare(lanes, effort)
+        ours = timings[UNSEEN].seconds
         for label, timing in timings.items():
-            traffic = traffics[label]
             result.rows.append(
-                [
-                    label,
-                    f"{length:,}",
-                    ms(timing.seconds),
-                    str(traffic.round_trips),
-                    size(traffic.down),
-                ]
+                row(label, length, timing.seconds / ours, timing.seconds, traffic[label])
             )
+        result.targets += [
+            Target(
+                f"get of {length:,} events, cold: round trips",
+                "≤",
+                1 + traffic[UNSEEN].down // PAGE,
+                traffic[UNSEEN].round_trips,
+                "",
+            ),
+            Target(
+                f"get of {length:,} events, cold, faster than {POSTGRES}",
+                "≥",
+                1,
+                timings[POSTGRES].seconds / ours,
+            ),
+        ]
+    return result
+
+
+async def get_warm(stand: Stand) -> Result:
+    """A long session that this process has seen: only what is new crosses the wire."""
+    result = Result(
+        "get_warm",
+        "Get of a session that this process has seen, at 5 ms",
+        ["", "events", "× 50 events", "time", "round trips", "received"],
+    )
+    peer = await stand.peer(OURS)
+    lanes: dict[str, Lane] = {}
+    traffic: dict[str, Traffic] = {}
+    lengths = (50, 1000 if stand.quick else 5000)
+    for length in lengths:
+        name = f"{length:,}"
+        lanes[name] = gets(peer, await stand.past(peer, length))
+        await lanes[name]()
+        traffic[name] = await stand.count(peer.port, lanes[name])
+    timings = await compare(lanes, Effort(stand.effort.runs, 9))
+    short, long = (f"{length:,}" for length in lengths)
+    for length in lengths:
+        name = f"{length:,}"
+        seconds = timings[name].seconds
+        result.rows.append(
+            row(OURS, length, seconds / timings[short].seconds, seconds, traffic[name])
+        )
+    result.targets = [
+        Target(
+            f"get of {long} events, warm, by that of {short}",
+            "≤",
+            2,
+            timings[long].seconds / timings[short].seconds,
+        ),
+        Target(
+            f"get of {long} events, warm: bytes received, by that of {short}",
+            "≤",
+            1.1,
+            traffic[long].down / traffic[short].down,
+        ),
+    ]
+    return result
+
+
+async def get_recent(stand: Stand) -> Result:
+    """The last 50 events of a short and of a long session, not seen before."""
+    result = Result(
+        "get_recent",
+        "Get of the 50 most recent events, not seen before, at 5 ms",
+        ["", "events", "× 100 events", "time", "round trips", "received"],
+    )
+    lengths = (100, 1000 if stand.quick else 10_000)
+    for label in (UNSEEN, POSTGRES, REDIS):
+        peer = await stand.peer(label)
+        lanes: dict[str, Lane] = {}
+        traffic: dict[str, Traffic] = {}
+        for length in lengths:
+            name = f"{length:,}"
+            lanes[name] = gets(peer, await stand.past(peer, length), recent=50)
+            await lanes[name]()
+            traffic[name] = await stand.count(peer.port, lanes[name])
+        timings = await compare(lanes, Effort(stand.effort.runs, 9))
+        short, long = (f"{length:,}" for length in lengths)
+        for length in lengths:
+            name = f"{length:,}"
+            seconds = timings[name].seconds
+            result.rows.append(
+                row(label, length, seconds / timings[short].seconds, seconds, traffic[name])
+            )
+        if label == UNSEEN:
+            result.targets = [
+                Target(
+                    f"get of the last 50 of {long} events, by that of {short}",
+                    "≤",
+                    1.2,
+                    timings[long].seconds / timings[short].seconds,
+                )
+            ]
     return result

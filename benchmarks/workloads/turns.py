@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from benchmarks.lanes import EVENTS_OF_A_TURN, Turn, creates
+from benchmarks.measure import Effort, Lane, compare
+from benchmarks.results import Plot, Result, Target, ms, ratio
+from benchmarks.stand import (
+    BARE_TURN,
+    COUNTED,
+    IN_MEMORY,
+    LOCAL,
+    NETWORKED,
+    OURS,
+    POSTGRES,
+    POSTGRES_NO_PING,
+    REDIS,
+    ROUND_TRIP,
+    UNSEEN,
+    Stand,
+)
 
-from benchmarks.material import event, history
-from benchmarks.measure import Effort, Lane, clock, compare
-from benchmarks.peers import Peer
-from benchmarks.results import Plot, Result, ms
-from benchmarks.stand import IN_MEMORY, LOCAL, NETWORKED, REDIS, ROUND_TRIP, Stand
-
-EVENTS_OF_A_TURN = 4
-
-
-def turns(peer: Peer, sessions: Iterator[str]) -> Lane:
-    """Each sample is a turn on the next of the sessions."""
-
-    async def lane() -> float:
-        session_id = next(sessions)
-        events = [event() for _ in range(EVENTS_OF_A_TURN)]
-        start = clock()
-        session = await peer.get(session_id)
-        for each in events:
-            await peer.service.append_event(session, each)
-        spent = clock() - start
-        await peer.settle()
-        return spent
-
-    return lane
-
-
-async def seeded(stand: Stand, peer: Peer, count: int, length: int) -> list[str]:
-    sessions = [stand.fresh() for _ in range(count)]
-    for session_id in sessions:
-        await peer.seed(session_id, history(length))
-    return sessions
+HISTORY = 20
 
 
 async def turn(stand: Stand) -> Result:
@@ -42,28 +28,54 @@ async def turn(stand: Stand) -> Result:
     result = Result(
         "turn",
         "One turn: a get and 4 appends of 1 KB, after 20 events",
-        ["service", "at 5 ms", "at 0 ms", "round trips"],
+        ["", "× ours", "at 5 ms", "at 0 ms", "round trips"],
     )
     at: dict[float, dict[str, float]] = {}
     trips: dict[str, str] = {}
     for round_trip in (ROUND_TRIP, 0.0):
-        lanes: dict[str, Lane] = {}
-        for label in (*NETWORKED, *LOCAL):
-            peer = await stand.peer(label, round_trip)
-            sessions = iter(await seeded(stand, peer, stand.effort.total + 1, 20))
-            lanes[label] = turns(peer, sessions)
-            async with stand.watch(peer) as traffic:
-                await lanes[label]()
+        bare = await stand.bare(round_trip)
+        document = await stand.event_document()
+        lanes: dict[str, Lane] = {BARE_TURN: creates(bare, document, 1 + EVENTS_OF_A_TURN)}
+        trips[BARE_TURN] = str(1 + EVENTS_OF_A_TURN)
+        for label in (OURS, UNSEEN, *NETWORKED, *LOCAL):
+            peer = await stand.peer(OURS if label == UNSEEN else label, round_trip)
+            sessions = [
+                await stand.session(peer, HISTORY) for _ in range(stand.effort.total + COUNTED)
+            ]
+            if label == OURS:
+                for session_id in sessions:
+                    await peer.get(session_id)
+            lane = Turn(peer, iter(sessions))
+            traffic = await stand.count(peer.port, lane.turn, peer.settle)
             trips[label] = str(traffic.round_trips) if peer.port else "none"
+            lanes[label] = lane
         timings = await compare(lanes, stand.effort)
         at[round_trip] = {label: timing.seconds for label, timing in timings.items()}
-    for label, seconds in at[ROUND_TRIP].items():
-        result.rows.append([label, ms(seconds), ms(at[0.0][label]), trips[label]])
+    far = at[ROUND_TRIP]
+    for label, seconds in far.items():
+        result.rows.append(
+            [label, ratio(seconds / far[OURS]), ms(seconds), ms(at[0.0][label]), trips[label]]
+        )
     result.plot = Plot(
         "One turn at 5 ms a round trip",
         "ms",
-        [(label, seconds * 1e3) for label, seconds in at[ROUND_TRIP].items()],
+        [(label, value * 1e3) for label, value in far.items()],
     )
+    faster = "a turn, faster than "
+    result.targets = [
+        Target(f"{faster}{POSTGRES} on PostgreSQL", "≥", 7, far[POSTGRES] / far[OURS]),
+        Target(
+            f"{faster}the same without pool_pre_ping", "≥", 5, far[POSTGRES_NO_PING] / far[OURS]
+        ),
+        Target(f"{faster}{REDIS}", "≥", 2.5, far[REDIS] / far[OURS]),
+        Target("a turn, by five bare requests", "≤", 1.15, far[OURS] / far[BARE_TURN]),
+        Target(
+            "a turn on a session not seen before, by five bare requests",
+            "≤",
+            1.15,
+            far[UNSEEN] / far[BARE_TURN],
+        ),
+    ]
     return result
 
 
@@ -73,17 +85,29 @@ async def turn_long(stand: Stand) -> Result:
     result = Result(
         "turn_long",
         f"One turn on a session of {length:,} events, seen before, at 5 ms",
-        ["service", "at 5 ms"],
+        ["", "× ours", "at 5 ms"],
     )
     lanes: dict[str, Lane] = {}
-    effort = Effort(stand.effort.runs, 1)
-    for label in (*NETWORKED[:1], REDIS, IN_MEMORY):
+    effort = Effort(stand.effort.runs, 2)
+    for label in (OURS, POSTGRES, REDIS, IN_MEMORY):
         peer = await stand.peer(label)
-        [session_id] = await seeded(stand, peer, 1, length)
-        lanes[label] = turns(peer, iter([session_id] * effort.total))
+        session_id = await stand.session(peer, length)
+        lanes[label] = Turn(peer, iter([session_id] * effort.total))
     timings = await compare(lanes, effort)
-    result.rows = [[label, ms(timing.seconds)] for label, timing in timings.items()]
+    ours = timings[OURS].seconds
+    result.rows = [
+        [label, ratio(timing.seconds / ours), ms(timing.seconds)]
+        for label, timing in timings.items()
+    ]
     result.plot = Plot(
         result.title, "ms", [(label, timing.seconds * 1e3) for label, timing in timings.items()]
     )
+    result.targets = [
+        Target(
+            f"a turn on a session of {length:,} events, warm, faster than {IN_MEMORY}",
+            "≥",
+            1,
+            timings[IN_MEMORY].seconds / ours,
+        )
+    ]
     return result

@@ -70,9 +70,8 @@ def _name(token: Token) -> str:
 
 
 def _constant(token: Token) -> nodes.Constant:
-    return nodes.Constant(
-        number(float(int(token, 16)) if token[:2] in ("0x", "0X") else float(token))
-    )
+    value = int(token, 16) if token[:2] in ("0x", "0X") else float(token)
+    return nodes.Constant(number(float(value)))
 
 
 def _call(name: Token, arguments: tuple[nodes.Expression | None, ...]) -> nodes.Call:

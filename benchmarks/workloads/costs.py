@@ -1,0 +1,268 @@
+"""What an append costs besides time: processor, request units, and how they grow."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any
+
+from azure.core import MatchConditions
+
+from benchmarks.cosmos import EVERYTHING, Bare, InProcess, OverHttp, in_process
+from benchmarks.lanes import EVENTS_OF_A_TURN, Append, Turn
+from benchmarks.material import event
+from benchmarks.measure import Effort, Lane, Timing, clock, compare
+from benchmarks.results import Plot, Result, Target, ms, ratio, size
+from benchmarks.stand import BARE, COUNTED, IN_PROCESS, OURS, Stand
+from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
+
+SESSIONS = 64
+
+
+async def both(stand: Stand) -> tuple[InProcess, Bare]:
+    """Ours and the SDK alone on the same emulator, in this process."""
+    peer = await stand.peer(IN_PROCESS)
+    assert isinstance(peer, InProcess)
+    bare = Bare(in_process(peer.emulator))
+    await bare.open()
+    stand.stack.push_async_callback(bare.close)
+    return peer, bare
+
+
+async def throughput(stand: Stand) -> Result:
+    """64 sessions at once in one process."""
+    each = 5 if stand.quick else 20
+    result = Result(
+        "throughput",
+        f"Throughput: {SESSIONS} sessions at once in one process, in-process transport",
+        ["", "× bare creates", "a second"],
+    )
+    peer, bare = await both(stand)
+    document = await stand.event_document()
+    sessions = [await peer.get(await stand.session(peer, 1)) for _ in range(SESSIONS)]
+
+    async def appends(session: Any, events: list[Any]) -> None:
+        for new in events:
+            await peer.service.append_event(session, new)
+
+    async def creates() -> None:
+        for _ in range(each):
+            await bare.create(dict(document))
+
+    async def bare_lane() -> float:
+        start = clock()
+        await asyncio.gather(*(creates() for _ in range(SESSIONS)))
+        return clock() - start
+
+    caught_up: list[float] = []
+
+    async def ours() -> float:
+        new = [[event() for _ in range(each)] for _ in sessions]
+        start = clock()
+        await asyncio.gather(*(appends(*pair) for pair in zip(sessions, new, strict=True)))
+        spent = clock() - start
+        await peer.settle()
+        caught_up.append(clock() - start)
+        return spent
+
+    timings = await compare({BARE: bare_lane, OURS: ours}, Effort(stand.effort.runs, 3))
+    timings[f"{OURS}, until the session documents have followed"] = Timing.of([caught_up[1:]])
+    limit = timings[BARE].seconds
+    for label, timing in timings.items():
+        rate = SESSIONS * each / timing.seconds
+        result.rows.append([label, ratio(limit / timing.seconds), f"{rate:,.0f}"])
+    result.targets = [
+        Target("throughput, by bare creates", "≥", 0.8, limit / timings[OURS].seconds)
+    ]
+    return result
+
+
+async def cpu_of(work: Lane, times: int) -> float:
+    """Processor seconds of this process, all threads, for one of so many."""
+    await work()
+    start = time.process_time()
+    for _ in range(times):
+        await work()
+    return (time.process_time() - start) / times
+
+
+async def cpu(stand: Stand) -> Result:
+    """What the service's own code costs, the SDK's work for the same requests taken off."""
+    times = 100 if stand.quick else 400
+    result = Result(
+        "cpu", "Processor time of an append, in-process transport", ["", "each", "an append"]
+    )
+    peer, bare = await both(stand)
+    document = await stand.event_document()
+    session_id = await stand.session(peer, 1)
+    append = Append(peer, session_id)
+    [kept] = [
+        found for found in await peer.stored("sessions") if found.get("session_id") == session_id
+    ]
+    etag = (await bare.sessions.upsert_item(kept))["_etag"]
+
+    async def create() -> float:
+        await bare.create(document)
+        return 0
+
+    async def replace() -> float:
+        nonlocal etag
+
+        def hook(headers: Any, _: object) -> None:
+            nonlocal etag
+            etag = headers["etag"]
+
+        await bare.sessions.replace_item(
+            kept["id"],
+            kept,
+            etag=etag,
+            match_condition=MatchConditions.IfNotModified,
+            no_response=True,
+            response_hook=hook,
+        )
+        return 0
+
+    async def read() -> float:
+        await bare.sessions.read_item(kept["id"], kept["user_id"])
+        return 0
+
+    async def query() -> float:
+        text = "SELECT * FROM c WHERE c.id >= @first ORDER BY c.id"
+        named: list[dict[str, object]] = [{"name": "@first", "value": "~"}]
+        found = bare.events.query_items(text, parameters=named, partition_key="none")
+        assert [item async for item in found] == []
+        return 0
+
+    await append()
+    peer.spent()
+    runs = []
+    sdk = {"create": create, "replace": replace, "read": read, "query": query}
+    for _ in range(stand.effort.runs):
+        costs = {name: await cpu_of(work, times) for name, work in sdk.items()}
+        peer.spent()
+        ours = await cpu_of(append.append, times)
+        await peer.settle()
+        sent = Counter(charge.request for charge in peer.charges)
+        runs.append((ours, costs, {name: sent[name] / (times + 1) for name in sdk}))
+    runs.sort(key=lambda run: run[0] - sum(run[1][name] * run[2][name] for name in sdk))
+    ours, costs, sent_each = runs[len(runs) // 2]
+    own = sum(costs[name] * sent_each[name] for name in sdk)
+    for name in sdk:
+        if sent_each[name]:
+            label = f"the SDK's {name}, {sent_each[name]:.2f} for each append"
+            result.rows.append([label, ms(costs[name]), ms(costs[name] * sent_each[name])])
+    result.rows.append(["the service's own", "", ms(ours - own)])
+    result.rows.append(["all", "", ms(ours)])
+    result.targets = [
+        Target("CPU of an append beyond the SDK's own", "≤", 0.15, (ours - own) * 1e3, "ms")
+    ]
+    return result
+
+
+async def request_units(stand: Stand) -> Result:
+    """A turn of four 1 KB events, the get included, on a session that this process has seen."""
+    result = Result(
+        "request_units",
+        "Request units of one turn: a get and 4 appends of 1 KB, warm (the emulator's model)",
+        ["", "× ours", "RU"],
+    )
+    peer, bare = await both(stand)
+    session_id = await stand.session(peer, 20)
+    lane = Turn(peer, iter([session_id] * 10))
+    await lane()
+    turns = []
+    for _ in range(5):
+        peer.emulator.clear_requests()
+        await lane()
+        requests = list(peer.emulator.requests)
+        units = sum(request.charge for request in requests)
+        turns.append((units, Counter(request.operation for request in requests)))
+    turns.sort(key=lambda turn: turn[0])
+    ours, counted = turns[len(turns) // 2]
+    [kept] = [
+        found for found in await peer.stored("sessions") if found.get("session_id") == session_id
+    ]
+    eager = {
+        "the same documents, the session replaced at every append": await eager_turn(
+            bare, await stand.event_document(), kept, None
+        ),
+        "… and the default indexing policy": await eager_turn(
+            bare, await stand.event_document(), kept, EVERYTHING
+        ),
+    }
+    made = ", ".join(f"{count} {name}" for name, count in sorted(counted.items()))
+    result.rows = [[f"{OURS} ({made})", ratio(1), f"{ours:.1f}"]]
+    result.rows += [[label, ratio(units / ours), f"{units:.1f}"] for label, units in eager.items()]
+    result.plot = Plot(
+        "Request units of one turn", "RU", [(OURS, ours), *((k, v) for k, v in eager.items())]
+    )
+    result.targets = [Target("request units of a turn, the get included", "≤", 45, ours, "RU")]
+    return result
+
+
+async def eager_turn(
+    bare: Bare, document: dict[str, Any], kept: dict[str, Any], policy: dict[str, Any] | None
+) -> float:
+    """The same turn as it would be without the log: each append also replaces the session."""
+    suffix = "_all" if policy else ""
+    events = await bare.container(f"events{suffix}", EVENTS_CONTAINER, policy)
+    sessions = await bare.container(f"sessions{suffix}", SESSIONS_CONTAINER, policy)
+    await sessions.upsert_item(kept)
+    bare.units = 0.0
+    for _ in range(3):  # session, user and app document
+        await sessions.read_item(kept["id"], kept["user_id"], response_hook=bare.charge)
+    found = events.query_items(
+        "SELECT * FROM c WHERE c.id >= @first ORDER BY c.id",
+        parameters=[{"name": "@first", "value": "~"}],
+        partition_key=document["session_id"],
+        response_hook=bare.charge,
+    )
+    assert [item async for item in found] == []
+    for _ in range(EVENTS_OF_A_TURN):
+        await bare.create(document, events)
+        await sessions.replace_item(kept["id"], kept, response_hook=bare.charge)
+    return bare.units
+
+
+async def growth(stand: Stand) -> Result:
+    """An append to a new session and to a long one."""
+    lengths = (0, 500 if stand.quick else 5000)
+    result = Result(
+        "growth",
+        "Append of 1 KB to a new and to a long session, at 5 ms",
+        ["", "× new", "time", "RU", "sent"],
+    )
+    peer = await stand.peer(OURS)
+    assert isinstance(peer, OverHttp)
+    lanes: dict[str, Lane] = {}
+    units: dict[str, float] = {}
+    sent: dict[str, int] = {}
+    for length in lengths:
+        name = f"{length:,} events"
+        session_id = stand.fresh()
+        if length:
+            session_id = await stand.session(peer, length)
+        else:
+            await peer.create(session_id)
+        lane = Append(peer, session_id)
+        for _ in range(3):
+            await lane()
+        peer.spent()
+        traffic = await stand.count(peer.port, lane)
+        units[name], sent[name] = peer.spent() / COUNTED, traffic.up
+        lanes[name] = lane
+    timings = await compare(lanes, Effort(stand.effort.runs, 10 if stand.quick else 40))
+    new, long = lanes
+    for name, timing in timings.items():
+        times = timing.seconds / timings[new].seconds
+        result.rows.append(
+            [name, ratio(times), ms(timing.seconds), f"{units[name]:.1f}", size(sent[name])]
+        )
+    promise = f"append to {long}, by one to a new session"
+    result.targets = [
+        Target(f"{promise}: time", "≤", 1.1, timings[long].seconds / timings[new].seconds),
+        Target(f"{promise}: request units", "≤", 1.1, units[long] / units[new]),
+        Target(f"{promise}: bytes sent", "≤", 1.1, sent[long] / sent[new]),
+    ]
+    return result
