@@ -6,7 +6,7 @@ Nothing is ever imported because a document says so.
 import enum
 import sys
 import typing
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from google.adk.auth.auth_tool import AuthConfig
@@ -45,7 +45,7 @@ def class_named(name: str) -> type[BaseModel] | type[enum.Enum] | None:
     return None
 
 
-@cache
+@lru_cache(maxsize=1024)
 def name_of(cls: type) -> str | None:
     """The full name under which `class_named` finds the class, None if it does not."""
     name = f"{cls.__module__}.{cls.__qualname__}"

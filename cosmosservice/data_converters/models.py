@@ -12,7 +12,7 @@ import enum
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -30,14 +30,17 @@ _VALUE = "$value"  # a value which is not of the type that the field declares
 _UNSET = object()
 
 
-class Mismatch(Exception):
+class Mismatch(ValueError):
     """A document does not fit this version of the class."""
 
 
-class Plan:
+_M = TypeVar("_M", bound=BaseModel)
+
+
+class Plan(Generic[_M]):
     """How the instances of one model class are written and read."""
 
-    def __init__(self, cls: type[BaseModel]) -> None:
+    def __init__(self, cls: type[_M]) -> None:
         self.cls = cls
         config = cls.model_config
         by_name = config.get("populate_by_name") or config.get("validate_by_name")
@@ -119,8 +122,8 @@ class Plan:
                 "$dict": [[child(name), child(value)] for name, value in odd.items()]
             }
 
-    def decode(self, document: dict[str, Any], child: Child) -> BaseModel:
-        """The model that was written; raises Mismatch if the document is of another version."""
+    def decode(self, document: dict[str, Any], child: Child) -> _M:
+        """The model that was written; raises if the document does not fit the class."""
         values = self._defaults.copy()
         found: set[str] = set()
         extra: dict[str, Any] | None = {} if self.extra else None
@@ -135,9 +138,8 @@ class Plan:
                 found.add(name)
             elif private is not None and key in private:
                 private[key] = child(body)
-            elif extra is None or key == CLASS:
-                if key != CLASS:
-                    raise Mismatch(key)
+            elif extra is None:
+                raise Mismatch(key)
             elif key == _EXTRA:
                 extra.update(child(body))
             else:
@@ -167,10 +169,10 @@ def _default_of(field: FieldInfo) -> Callable[[], Any]:
     return field.get_default  # a copy each time
 
 
-_plans: dict[type[BaseModel], Plan] = {}
+_plans: dict[type[BaseModel], Plan[Any]] = {}
 
 
-def plan(cls: type[BaseModel]) -> Plan:
+def plan(cls: type[_M]) -> Plan[_M]:
     """The plan of a class, made once."""
     found = _plans.get(cls)
     if found is None:
@@ -239,14 +241,11 @@ def _enumeration(cls: type[enum.Enum]) -> Codec:
         return child(value.value) if type(value) is cls else _odd(value, child)
 
     def decode(body: Any, child: Child) -> Any:
-        if tag_of(body) == _VALUE:
-            return child(body)
         value = child(body)
+        if tag_of(body) == _VALUE:
+            return value
         member = members.get(value)
-        try:
-            return cls(value) if member is None else member
-        except ValueError:
-            raise Mismatch("unknown member") from None
+        return cls(value) if member is None else member
 
     return encode, decode
 

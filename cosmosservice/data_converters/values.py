@@ -12,6 +12,7 @@ not. A value deeper than Cosmos allows becomes `{"$deep": [...]}`: the list of i
 with its inner ones as `{"$ref": position in the list}`.
 """
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -27,7 +28,8 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from .classes import class_named, name_of
-from .models import Child, Mismatch, plan
+from .lenient import validated
+from .models import Child, plan
 from .scalars import DECODERS, ENCODERS
 from .tags import CLASS, plain_keys, tag_of
 
@@ -35,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 # Of Cosmos' 128 levels some are above the value: content, parts, part, function_call, args ...
 _LEVELS = 96
-_LEVELS_OF: dict[type, int] = {dict: 1, list: 1, tuple: 2, set: 2, frozenset: 2}
+_LEVELS_OF: dict[type, int] = {list: 1, tuple: 2, set: 2, frozenset: 2, dict: 3}
 _LEVELS_OF_OTHERS = 12  # a model
 
 Lost = list[str]  # the types of what could not be stored
@@ -93,7 +95,8 @@ def _encode(value: Any, lost: Lost, levels: int) -> Any:
             return scalar(value)
         except Exception:  # a time zone of the user's own may fail
             return _repr(value, lost)
-    levels -= _LEVELS_OF.get(kind, _LEVELS_OF_OTHERS)
+    plain = kind is dict and plain_keys(value)
+    levels -= 1 if plain else _LEVELS_OF.get(kind, _LEVELS_OF_OTHERS)
     if levels < 0:
         raise _TooDeep
     return _shallow(value, lambda inner: _encode(inner, lost, levels), lost)
@@ -219,8 +222,8 @@ def _decode(body: Any, refs: Refs) -> Any:
         if tag is not None:
             try:
                 return _untag(tag, body, refs)
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-                return body  # not written by us: as it is
+            except Exception:
+                return body  # not written by us, so it can be anything: as it is
         return {key: _decode(inner, refs) for key, inner in body.items()}
     if kind is list:
         return [_decode(inner, refs) for inner in body]
@@ -261,12 +264,13 @@ def _untag(tag: str, body: dict[str, Any], refs: Refs) -> Any:
 
 def _decode_model(body: dict[str, Any], refs: Refs) -> Any:
     cls = class_named(body[CLASS])
+    fields = {key: inner for key, inner in body.items() if key != CLASS}
     if cls is not None and issubclass(cls, BaseModel):
-        try:
-            return plan(cls).decode(body, lambda inner: _decode(inner, refs))
-        except Mismatch:
-            pass
-    return {key: _decode(inner, refs) for key, inner in body.items() if key != CLASS}
+        with contextlib.suppress(Exception):
+            return plan(cls).decode(fields, lambda inner: _decode(inner, refs))
+        with contextlib.suppress(Exception):
+            return validated(cls, {key: _decode(inner, refs) for key, inner in fields.items()})
+    return {key: _decode(inner, refs) for key, inner in fields.items()}
 
 
 # JSON text

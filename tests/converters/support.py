@@ -67,7 +67,7 @@ def same(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, (set, frozenset)):
         return len(left) == len(right) and all(any(same(a, b) for b in right) for a in left)
-    return left == right if isinstance(left, (str, bytes)) else repr(left) == repr(right)
+    return left == right if isinstance(left, (str, bytes, int)) else repr(left) == repr(right)
 
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=8) | st.sampled_from(

@@ -1,0 +1,59 @@
+"""Reading what another version of ADK wrote: without what this one does not know."""
+
+import logging
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+logger = logging.getLogger(__name__)
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def validated(cls: type[_M], data: dict[str, Any]) -> _M:
+    """The model of `data`, from which whatever the class refuses is removed. Changes `data`."""
+    left_out = 0
+    while True:
+        try:
+            model = cls.model_validate(data)
+        except ValidationError as error:
+            dropped = _drop_refused(data, error)
+            if not dropped:
+                raise
+            left_out += dropped
+        else:
+            logger.debug("%s: %d field(s) left out", cls.__name__, left_out)
+            return model
+
+
+def _drop_refused(data: Any, error: ValidationError) -> int:
+    """Removes from `data` what the error is about; returns how many places that was."""
+    places: set[tuple[Any, ...]] = set()
+    for item in error.errors(include_url=False, include_context=False, include_input=False):
+        path = _reachable(data, item["loc"])
+        if path:
+            places.add(path)
+    # From the end, so that the positions in lists stay right.
+    for path in sorted(places, key=lambda path: [(str(type(p)), p) for p in path], reverse=True):
+        holder = data
+        for step in path[:-1]:
+            holder = holder[step]
+        del holder[path[-1]]
+    return len(places)
+
+
+def _reachable(data: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The longest part of an error's location that leads somewhere in the data.
+
+    A location may end at a missing field, or at the name of a member of a union.
+    """
+    path: list[Any] = []
+    for step in location:
+        if not isinstance(data, (dict, list)):
+            break
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            break
+        path.append(step)
+    return tuple(path)
