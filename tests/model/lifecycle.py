@@ -1,0 +1,123 @@
+"""Restore and purge: both are announced in the session document first, by If-Match.
+
+So the document decides between restore, purge and re-creation, and whoever meets an announced
+restore or purge completes it (`finish_restore`, `erase`).
+"""
+
+from __future__ import annotations
+
+from tests.model.protocol import (
+    confirm,
+    erase,
+    finish_restore,
+    of,
+    project,
+    record,
+    tombstone_in_force,
+)
+from tests.model.store import EMPTY
+
+
+def restore(rules, proc, sid):
+    """Bring a deleted session back.
+
+    Outcome: restored; active (it was not deleted); recreated (somebody created the id anew
+    meanwhile); notfound (there is none, or it was purged).
+    """
+    proc.start("restore", sid)
+    outcome = deleted = None
+    confirmed = False
+    while outcome is None:
+        reply = doc = found = tomb = written = None
+        reply = yield ("read", "session" + sid, "s")
+        doc = reply[2] if reply[0] == "ok" else None
+        if doc is None or doc.status in ("purging", "purged"):
+            reply = doc = None
+            if not confirmed and not rules.without("restore confirms what it read"):
+                confirmed = yield from confirm(sid)
+                if confirmed:
+                    continue
+            outcome = "notfound"
+        elif doc.status == "restoring":
+            deleted = doc.incarnation
+            yield from finish_restore(rules, sid, doc, reply[1])
+        elif doc.status == "deleted":
+            deleted = doc.incarnation
+            if rules.without("restore is announced first"):
+                tomb = record("restored", doc.incarnation, doc.revision + 1, "restored")
+                written = yield ("create", "log" + sid, (tomb.seq, tomb.incarnation), tomb)
+                written = tomb = None
+            doc = doc.having(status="restoring")
+            etag = None if rules.without("If-Match on restore") else reply[1]
+            reply = None
+            written = yield ("replace", "session" + sid, "s", doc, etag)
+            if written[0] == "ok":
+                yield from finish_restore(rules, sid, doc, written[1])
+                outcome = "restored"
+            etag = None
+        elif deleted is not None:
+            outcome = "restored" if doc.incarnation == deleted else "recreated"
+        else:
+            reply = None
+            found = yield ("query", "log" + sid)
+            tomb = tombstone_in_force(of(found[1], doc.incarnation, doc.revision))
+            found = None
+            if tomb is not None:
+                tomb, doc = tomb.seq, doc.incarnation
+                yield from project(rules, sid, doc, tomb)
+                continue
+            doc = None
+            if not confirmed and not rules.without("restore confirms what it read"):
+                confirmed = yield from confirm(sid)
+                continue
+            outcome = "active"
+    proc.end("restore_end", sid, outcome)
+    return outcome
+
+
+def purge(rules, proc, sid):
+    """Erase a deleted session for good; may be called again to go on where another stopped.
+
+    Outcome: done; active (it is not deleted, nothing was touched).
+    """
+    proc.start("purge", sid)
+    outcome = None
+    confirmed = erased = False
+    while outcome is None:
+        reply = doc = found = tomb = written = None
+        reply = yield ("read", "session" + sid, "s")
+        doc = reply[2] if reply[0] == "ok" else None
+        if doc is None or doc.status == "purged":
+            reply = doc = None
+            if not confirmed and not rules.without("purge confirms what it read"):
+                confirmed = yield from confirm(sid)
+                if confirmed:
+                    continue
+            outcome = "done"
+        elif doc.status == "restoring":
+            yield from finish_restore(rules, sid, doc, reply[1])
+        elif doc.status == "active":
+            reply = None
+            found = yield ("query", "log" + sid)
+            tomb = tombstone_in_force(of(found[1], doc.incarnation, doc.revision))
+            found = None
+            if tomb is None:
+                outcome = "done" if erased else "active"  # created again behind the purge
+            else:
+                tomb, doc = tomb.seq, doc.incarnation
+                yield from project(rules, sid, doc, tomb)
+        elif doc.status == "purging" or rules.without("purge is announced first"):
+            written = yield from erase(rules, sid, doc.having(state=EMPTY), reply[1])
+            erased = True
+            if written[0] == "ok":
+                outcome = "done"
+        else:
+            doc = doc.having(status="purging", state=EMPTY)
+            written = yield ("replace", "session" + sid, "s", doc, reply[1])
+            reply = None
+            if written[0] == "ok":
+                written = written[1]
+                yield from erase(rules, sid, doc, written)
+                outcome = "done"
+    proc.end("purge_end", sid, outcome)
+    return outcome

@@ -1,0 +1,471 @@
+"""The protocol: merge, project, create, get, append, delete. Restore and purge: lifecycle.py.
+
+Partitions: "log" + id (records, document id = (seq, incarnation)), "session" + id (one document
+"s"), "user" and "app" (one document "d" each).
+
+Record kinds: event, tombstone, restored, stub (an event that was purged).
+Session statuses: active, deleted, restoring, purging, purged.
+
+`rules.without(name)` drops one rule of the protocol: a mutant, which the checker must catch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.model.store import EMPTY, Frozen
+
+NO_STATE = Frozen(state=EMPTY, stamps=EMPTY)
+IMPOSSIBLE_ETAG = -1
+GONE = ("deleted", "purging", "purged")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is modelled: the shared documents in play and the rule left out, if any."""
+
+    shared: tuple[str, ...] = ("user",)
+    left_out: str | None = None
+
+    def without(self, rule: str) -> bool:
+        return self.left_out == rule
+
+
+def record(kind, incarnation, seq, event_id, stamp=0, session=EMPTY, user=EMPTY, app=EMPTY):
+    return Frozen(
+        kind=kind,
+        incarnation=incarnation,
+        seq=seq,
+        event_id=event_id,
+        stamp=stamp,
+        session=session,
+        user=user,
+        app=app,
+    )
+
+
+def record_id(rec: Frozen) -> tuple[int, str]:
+    return rec.seq, rec.incarnation
+
+
+def of(records, incarnation, after=0):
+    """The records of one incarnation behind a seq; all others are none of its business."""
+    return tuple(r for r in records if r.incarnation == incarnation and r.seq > after)
+
+
+def fold(state, records):
+    """The session state after the given records."""
+    folded = dict(state)
+    for rec in records:
+        folded.update(rec.session)
+    return Frozen(folded)
+
+
+def tombstone_in_force(records):
+    """The tombstone that no `restored` record follows, if there is one."""
+    last = None
+    for rec in records:
+        if rec.kind == "tombstone":
+            last = rec
+        elif rec.kind == "restored":
+            last = None
+    return last
+
+
+# ------------------------------------------------------------------ shared state: merge
+
+
+def merged(rules, doc, records, scope):
+    """Per key the larger (stamp, event id) wins, so that applying twice changes nothing."""
+    state, stamps = dict(doc.state), dict(doc.stamps)
+    for rec in records:
+        for key, value in rec[scope].items():
+            stamp = (rec.stamp, rec.event_id)
+            if rules.without("merge by stamp") or stamps.get(key, (-1, "")) < stamp:
+                state[key], stamps[key] = value, stamp
+    return Frozen(state=Frozen(state), stamps=Frozen(stamps))
+
+
+def merge(rules, scope, records):
+    """Bring the deltas of some records into the user or app document."""
+    records = tuple(r for r in records if r[scope])
+    while records:
+        reply = written = None
+        reply = yield ("read", scope, "d")
+        if reply[0] == "404":
+            written = yield ("create", scope, "d", merged(rules, NO_STATE, records, scope))
+        elif merged(rules, reply[2], records, scope) == reply[2]:
+            return
+        else:
+            written = yield (
+                "replace",
+                scope,
+                "d",
+                merged(rules, reply[2], records, scope),
+                None if rules.without("If-Match on shared state") else reply[1],
+            )
+        if written[0] == "ok":
+            return
+
+
+def merge_all(rules, records):
+    i = 0
+    while i < len(rules.shared):
+        yield from merge(rules, rules.shared[i], records)
+        i += 1
+
+
+# ------------------------------------------------------------------ session document: project
+
+
+def initial_state(doc):
+    """Initial user and app state, kept in the session document until it was merged."""
+    return (doc.initial,) if "initial" in doc else ()
+
+
+def project(rules, sid, incarnation, upto, own=()):
+    """Bring the session document of an incarnation to a revision of at least `upto`."""
+    while True:
+        reply = found = written = records = foreign = tomb = doc = None
+        reply = yield ("read", "session" + sid, "s")
+        if reply[0] == "404" or reply[2].incarnation != incarnation:
+            return
+        doc = reply[2]
+        if doc.revision >= upto or doc.status in GONE:
+            return
+        if own and doc.revision + 1 == upto == own[-1].seq:
+            records = own
+        else:
+            found = yield ("query", "log" + sid)
+            known = {r.seq: r for r in of(found[1], incarnation, doc.revision) + own}
+            records = tuple(known[seq] for seq in sorted(known) if doc.revision < seq <= upto)
+            found = known = None
+            if len(records) != upto - doc.revision and not rules.without("contiguous projection"):
+                continue
+        foreign = tuple(r for r in records if r not in own)
+        if not rules.without("projection merges deltas of others"):
+            yield from merge_all(rules, initial_state(doc) + foreign)
+        tomb = tombstone_in_force(records)
+        doc = doc.having(
+            status="deleted" if tomb else "active",
+            revision=upto,
+            state=fold(doc.state, records),
+        ).without("initial")
+        if tomb and rules.without("deleted document keeps its state"):
+            doc = doc.having(state=EMPTY)
+        records = foreign = tomb = None
+        etag = None if rules.without("If-Match on projection") else reply[1]
+        reply = None
+        written = yield ("replace", "session" + sid, "s", doc, etag)
+        if written[0] in ("ok", "404"):
+            return
+
+
+def finish_restore(rules, sid, doc, etag):
+    """Complete a restore that the session document announces: its record, then the document.
+
+    The record's place is fixed by the document, so that of several helpers one writes it.
+    """
+    done = yield (
+        "create",
+        "log" + sid,
+        (doc.revision + 1, doc.incarnation),
+        record("restored", doc.incarnation, doc.revision + 1, "restored"),
+    )
+    doc = doc.having(status="active", revision=doc.revision + 1)
+    done = yield ("replace", "session" + sid, "s", doc, etag)
+    return done
+
+
+def erase(rules, sid, doc, etag):
+    """Complete a purge that the session document announces: stubs for events, then the document.
+
+    Every record up to the document's revision is dead, whichever incarnation it is of.
+    """
+    needed = doc.revision - doc.first_seq + 1
+    found = None
+    while True:
+        found = None
+        found = yield ("query", "log" + sid)
+        if rules.without("purge reads the whole log"):
+            break
+        if len([r for r in of(found[1], doc.incarnation) if r.seq <= doc.revision]) == needed:
+            break
+    todo = tuple(r for r in found[1] if r.kind == "event" and r.seq <= doc.revision)
+    if rules.without("purge covers earlier incarnations"):
+        todo = of(todo, doc.incarnation)
+    found = needed = None
+    while todo:
+        rec, todo = todo[0], todo[1:]
+        if rules.without("purge leaves stubs"):
+            done = yield ("delete", "log" + sid, record_id(rec))
+        else:
+            stub = record("stub", rec.incarnation, rec.seq, rec.event_id)
+            done = yield ("replace", "log" + sid, record_id(rec), stub, None)
+        rec = stub = done = None
+    doc = doc.having(status="purged")
+    done = yield ("replace", "session" + sid, "s", doc, etag)
+    return done
+
+
+def confirm(sid):
+    """Whether the session document exists, whatever a stale read said.
+
+    A conditional write that cannot succeed: it is decided on the newest version, and its
+    answer advances the session token, so that the next read is at least as new.
+    """
+    reply = yield ("replace", "session" + sid, "s", Frozen(status="probe"), IMPOSSIBLE_ETAG)
+    return reply[0] == "412"
+
+
+# ------------------------------------------------------------------ operations
+
+
+def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY):
+    proc.start("create", sid, incarnation, touched(user, app))
+    stamp = 0
+    if user or app:
+        stamp = yield ("now",)
+    initial = record("event", incarnation, 0, "i:" + incarnation, stamp, EMPTY, user, app)
+    doc = Frozen(status="active", incarnation=incarnation, first_seq=1, revision=0, state=EMPTY)
+    if (user or app) and not rules.without("initial state waits in the document"):
+        doc = doc.having(initial=initial)
+    outcome = None
+    written = yield ("create", "session" + sid, "s", doc)
+    if written[0] == "ok":
+        outcome = "ok"
+    while outcome is None:
+        reply = written = found = tomb = old = None
+        reply = yield ("read", "session" + sid, "s")
+        old = reply[2] if reply[0] == "ok" else None
+        if old is None:
+            written = yield ("create", "session" + sid, "s", doc)
+            if written[0] == "ok":
+                outcome = "ok"
+        elif own_attempt(old, incarnation) and not rules.without("own incarnation is recognised"):
+            outcome = "ok"  # perhaps deleted by somebody since
+        elif old.status == "restoring":
+            yield from finish_restore(rules, sid, old, reply[1])
+        elif old.status == "active":
+            found = yield ("query", "log" + sid)
+            tomb = tombstone_in_force(of(found[1], old.incarnation, old.revision))
+            reply = found = None
+            if tomb is None or rules.without("create finishes a delete"):
+                outcome = "exists"
+            else:
+                tomb = tomb.seq
+                old = old.incarnation
+                yield from project(rules, sid, old, tomb)
+        elif old.status == "purging" and not rules.without("create finishes a purge"):
+            yield from erase(rules, sid, old, reply[1])
+        else:
+            # A new incarnation for every attempt: an earlier one may have been stored and deleted.
+            next_attempt = "" if rules.without("new incarnation for every attempt") else "'"
+            doc = doc.having(
+                incarnation=doc.incarnation + next_attempt,
+                first_seq=old.revision + 1,
+                revision=old.revision,
+            )
+            if "initial" in doc:
+                doc = doc.having(initial=initial.having(incarnation=doc.incarnation))
+            old = None
+            etag = None if rules.without("If-Match on create") else reply[1]
+            reply = None
+            written = yield ("replace", "session" + sid, "s", doc, etag)
+            etag = None
+            if written[0] == "ok":
+                outcome = "ok"
+    reply = written = found = tomb = old = doc = None
+    if outcome == "ok" and (user or app):
+        yield from merge_all(rules, (initial,))
+    proc.end("create_end", sid, incarnation, outcome)
+    return outcome
+
+
+def own_attempt(doc, incarnation):
+    return doc.incarnation.rstrip("'") == incarnation
+
+
+def touched(user, app):
+    return tuple(("user", k) for k in user) + tuple(("app", k) for k in app)
+
+
+def get(rules, proc, sid, repair=True):
+    """A session object (incarnation, marker n, highest stamp seen, event ids), or None."""
+    proc.start("get", sid)
+    reads = ("read", "session" + sid, "s"), ("query", "log" + sid)
+    reads += tuple(("read", scope, "d") for scope in rules.shared)
+    while True:
+        replies = doc = records = tomb = None
+        replies = yield ("par", reads)
+        doc = replies[0][2] if replies[0][0] == "ok" else None
+        if doc is None or doc.status in GONE:
+            proc.end("get_end", sid, None)
+            return None
+        if doc.status == "restoring":
+            if rules.without("get finishes a restore"):
+                proc.end("get_end", sid, None)
+                return None
+            etag = replies[0][1]
+            replies = None
+            yield from finish_restore(rules, sid, doc, etag)
+            etag = None
+            continue
+        records = of(replies[1][1], doc.incarnation, doc.first_seq - 1)
+        n = doc.first_seq - 1 + len(records)
+        covered = n >= doc.revision and [r.seq for r in records] == list(
+            range(doc.first_seq, n + 1)
+        )
+        if not covered and not rules.without("snapshot covers the revision"):
+            continue
+        n = max(n, doc.revision)
+        tomb = tombstone_in_force(of(records, doc.incarnation, doc.revision))
+        if tomb is not None:
+            proc.end("get_end", sid, None)
+            if repair and not rules.without("get finishes a delete"):
+                tomb, doc = tomb.seq, doc.incarnation
+                replies = records = None
+                yield from project(rules, sid, doc, tomb)
+            return None
+        break
+    lag = tuple(r for r in records if r.seq > doc.revision)
+    overlay = initial_state(doc) + records
+    if rules.without("overlay of all events"):
+        overlay = initial_state(doc) + lag
+    shown, newest, unmerged = {}, max([r.stamp for r in records], default=0), False
+    for i, scope in enumerate(rules.shared):
+        stored = replies[2 + i][2] if replies[2 + i][0] == "ok" else NO_STATE
+        view = merged(rules, stored, overlay, scope)
+        unmerged |= view != stored
+        for key, (stamp, writer) in view.stamps.items():
+            shown[(scope, key)] = writer
+            newest = max(newest, stamp)
+    session = Frozen(
+        sid=sid,
+        incarnation=doc.incarnation,
+        n=n,
+        newest=newest,
+        event_ids=tuple(r.event_id for r in records if r.kind == "event"),
+    )
+    owners = tuple(r.incarnation for r in records)
+    state = fold(doc.state, lag)
+    proc.end("get_end", sid, session.having(owners=owners, state=state, shown=Frozen(shown)))
+    if repair and (lag or unmerged):
+        pending, behind = initial_state(doc) + lag, bool(lag)
+        replies = doc = records = lag = overlay = shown = newest = unmerged = None
+        i = scope = stored = view = key = stamp = writer = owners = state = covered = None
+        yield from merge_all(rules, pending)
+        pending = None
+        if behind:
+            yield from project(rules, sid, session.incarnation, n)
+    return session
+
+
+def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, **options):
+    """Append to a session object; `rebase=True` goes on behind events of others.
+
+    Returns (outcome, session object); outcome is ok, stale or notfound.
+    """
+    rebase, project_after = options.get("rebase", False), options.get("project", True)
+    sid, inc, n = session.sid, session.incarnation, session.n
+    proc.start("append", sid, event_id, inc, n, touched(user, app))
+    if event_id in session.event_ids and not rules.without("known event is not appended again"):
+        yield ("local", "the session object holds this event already")
+        proc.end("append_end", sid, event_id, inc, n, "ok", rebase)
+        return "ok", session
+    now = yield ("now",)
+    newest, event_ids = session.newest, session.event_ids
+    outcome = None
+    while outcome is None:
+        written = found = newer = tomb = None
+        stamp = now if rules.without("stamps follow what was seen") else max(now, newest + 1)
+        event = record("event", inc, n + 1, event_id, stamp, delta, user, app)
+        how = "upsert" if rules.without("append is a create") else "create"
+        written = yield (how, "log" + sid, record_id(event), event)
+        how = None
+        if written[0] == "ok":
+            outcome = "ok"
+            break
+        # One query tells whose record stands there; an answer without it is stale: ask again.
+        while newer is None:
+            found = None
+            found = yield ("query", "log" + sid)
+            newer = of(found[1], inc, n)
+            if not newer and not rules.without("conflict is read until it shows"):
+                newer = None
+        found = None
+        ours = [r for r in newer if r.event_id == event_id]
+        tomb = any(r.kind == "tombstone" for r in newer)
+        if ours and not rules.without("own event is recognised"):
+            event = ours[0]
+            outcome = "ok"
+        elif tombstone_in_force(newer) or (tomb and rules.without("restored lifts the tombstone")):
+            outcome = "notfound"
+        elif not rebase or (tomb and not rules.without("rebase stops at a tombstone")):
+            outcome = "stale"
+        elif newer:
+            n = newer[-1].seq
+            newest = max(newest, *(r.stamp for r in newer))
+            event_ids += tuple(r.event_id for r in newer)
+        ours = newer = tomb = None
+    written = found = newer = tomb = None
+    if outcome != "ok":
+        proc.end("append_end", sid, event_id, inc, session.n, outcome, rebase)
+        return outcome, session
+    yield from merge_all(rules, (event,))
+    proc.end("append_end", sid, event_id, inc, session.n, "ok", rebase)
+    if event_id not in event_ids:
+        event_ids += (event_id,)
+    session = session.having(n=event.seq, newest=max(newest, event.stamp), event_ids=event_ids)
+    if project_after:
+        yield ("local", "projection begins in the background")
+        yield from project(rules, sid, inc, event.seq, (event,))
+    return "ok", session
+
+
+def delete(rules, proc, sid, call=""):
+    """Soft delete: a tombstone in the log, then the document.
+
+    `call` tells several deletes of one process apart.
+    """
+    proc.start("delete", sid)
+    own_id = "T:" + proc.name + call
+    confirmed = done = False
+    while not done:
+        reply = found = written = own = tomb = doc = tail = None
+        reply = yield ("read", "session" + sid, "s")
+        doc = reply[2] if reply[0] == "ok" else None
+        if doc is None or doc.status in GONE:
+            reply = doc = None
+            if confirmed or rules.without("delete confirms what it read"):
+                break
+            confirmed = yield from confirm(sid)
+            if not confirmed:
+                break
+            continue
+        confirmed = False
+        if doc.status == "restoring":
+            if rules.without("delete finishes a restore"):
+                break
+            yield from finish_restore(rules, sid, doc, reply[1])
+            continue
+        reply = None
+        found = yield ("query", "log" + sid)
+        own = [r for r in found[1] if r.event_id == own_id]
+        tomb = tombstone_in_force(of(found[1], doc.incarnation, doc.revision))
+        tail = max([r.seq for r in of(found[1], doc.incarnation)] + [doc.revision])
+        found = None
+        doc = doc.incarnation
+        if own:
+            doc, tomb, done = own[0].incarnation, own[0].seq, True
+        elif tomb is not None:
+            tomb = tomb.seq  # somebody else's: finish it, then look again
+        else:
+            tomb = record("tombstone", doc, tail + 1, own_id)
+            written = yield ("create", "log" + sid, record_id(tomb), tomb)
+            if written[0] != "ok":
+                continue
+            tomb, done = tomb.seq, True
+        own = tail = written = None
+        yield from project(rules, sid, doc, tomb)
+    proc.end("delete_end", sid)

@@ -1,0 +1,57 @@
+"""Traces and results as text."""
+
+from __future__ import annotations
+
+from tests.model.checker import Result
+from tests.model.store import Frozen
+
+
+def describe(doc) -> str:
+    if not isinstance(doc, Frozen):
+        return str(doc)
+    if "kind" in doc:
+        text = doc.event_id if doc.kind == "event" else doc.kind.upper()
+        deltas = [f" {scope}{dict(doc[scope])}" for scope in ("user", "app") if doc.get(scope)]
+        return text + "".join(deltas)
+    if "stamps" in doc:
+        keys = (f"{k}={v}@{doc.stamps[k][0]}" for k, v in sorted(doc.state.items()))
+        return "{" + ", ".join(keys) + "}"
+    if doc.status == "probe":
+        return "{a write that cannot succeed}"
+    pending = " +initial state" if "initial" in doc else ""
+    return f"{{{doc.incarnation} {doc.status} first={doc.first_seq} rev={doc.revision}{pending}}}"
+
+
+def describe_step(step: tuple) -> str:
+    name, op, reply = step
+    if op[0] == "crash":
+        return f"{name}: ** crash **"
+    if op[0] == "now":
+        return f"{name}: clock -> {reply}"
+    if op[0] == "local":
+        return f"{name}: {op[1]}"
+    text = f"{name}: {op[0]} {op[1]}"
+    if op[0] != "query" and op[1].startswith("log"):
+        text += "#{}/{}".format(*op[2])
+    if op[0] in ("create", "replace"):
+        text += " := " + describe(op[3])
+    if isinstance(reply, str):
+        return f"{text} -> {reply}"
+    if op[0] == "query":
+        found = ", ".join(f"{d.seq}/{d.incarnation}:{describe(d)}" for d in reply[1])
+        return f"{text} -> [{found}]"
+    if op[0] == "read" and reply[0] == "ok":
+        return f"{text} -> {describe(reply[2])}"
+    return f"{text} -> {reply[0]}"
+
+
+def describe_result(title: str, result: Result, traces: bool) -> str:
+    lines = [
+        f"{title}: {result.states} states, {result.endings} endings, {result.seconds:.1f} s"
+        + (" (not all states visited)" if result.truncated else "")
+    ]
+    for name, (text, trace) in result.violations.items():
+        lines.append(f"    {name}: {text} ({len(trace)} steps)")
+        if traces:
+            lines += ["        " + describe_step(step) for step in trace]
+    return "\n".join(lines)

@@ -1,0 +1,605 @@
+"""Who races with whom. Each scenario's docstring says what it is about.
+
+S1 to S11 are about create, get, append and delete; restore and purge are in
+lifecycle_scenarios.py. Session ids are "1" and "2", incarnations "a0", "a1" … and "b0".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.model import lifecycle, protocol
+from tests.model.checker import Explorer, Process, Result
+from tests.model.invariants import Invariants
+from tests.model.protocol import NO_STATE, record, record_id
+from tests.model.store import EMPTY, Frozen
+
+
+@dataclass
+class Scenario:
+    processes: list[Process]
+    store: Frozen
+    crashes: int = 0
+    lost_replies: int = 0
+    token_on_error: bool = True
+    residues: frozenset[str] = field(default_factory=frozenset)
+
+    def check(self, limit: int = 3_000_000, until: str | None = None) -> Result:
+        stale = frozenset(p.name for p in self.processes if p.stale)
+        explorer = Explorer(
+            self.processes,
+            self.store,
+            Invariants(self.store, stale),
+            crashes=self.crashes,
+            lost_replies=self.lost_replies,
+            token_on_error=self.token_on_error,
+            limit=limit,
+        )
+        return explorer.run(until)
+
+
+# ------------------------------------------------------------------ what is stored at first
+
+
+def event(seq, event_id, incarnation):
+    return record("event", incarnation, seq, event_id, session=Frozen({event_id: 1}))
+
+
+def tombstone(seq, incarnation):
+    return record("tombstone", incarnation, seq, "T:old")
+
+
+def session_document(incarnation, status="active", first_seq=1, revision=0, shows=()):
+    return Frozen(
+        status=status,
+        incarnation=incarnation,
+        first_seq=first_seq,
+        revision=revision,
+        state=Frozen.fromkeys(shows, 1),
+    )
+
+
+def log_snapshot(*records):
+    return Frozen({record_id(r): (1, r) for r in records})
+
+
+def stored(rules, sessions, shared_documents=False):
+    """A store; `sessions` maps an id to its session document (or None) and its records."""
+    store = {}
+    for sid, (doc, *records) in sessions.items():
+        store["session" + sid] = (Frozen({"s": (1, doc)}) if doc else EMPTY,)
+        store["log" + sid] = (log_snapshot(*records),)
+    for scope in rules.shared:
+        store[scope] = (Frozen({"d": (1, NO_STATE)}) if shared_documents else EMPTY,)
+    return Frozen(store)
+
+
+def fresh_session(rules, *sids, shared_documents=False):
+    names = {"1": "a0", "2": "b0"}
+    sessions = {sid: (session_document(names[sid]),) for sid in sids or "1"}
+    return stored(rules, sessions, shared_documents)
+
+
+def one_event(rules, shared_documents=False):
+    doc = session_document("a0", revision=1, shows="z")
+    return stored(rules, {"1": (doc, event(1, "z", "a0"))}, shared_documents)
+
+
+def deleted_session(rules):
+    doc = session_document("a0", "deleted", revision=2, shows="z")
+    return stored(rules, {"1": (doc, event(1, "z", "a0"), tombstone(2, "a0"))})
+
+
+def recreated_session(rules):
+    doc = session_document("a1", first_seq=3, revision=2)
+    return stored(rules, {"1": (doc, event(1, "z", "a0"), tombstone(2, "a0"))})
+
+
+def holding(sid="1", incarnation="a0", n=0, event_ids=()):
+    """A session object somebody holds."""
+    return Frozen(sid=sid, incarnation=incarnation, n=n, newest=0, event_ids=tuple(event_ids))
+
+
+# ------------------------------------------------------------------ what processes do
+
+
+def appends(rules, session, *event_ids, key=None, app_key=None, **options):
+    """Append events one after the other; the last writes `key` of the user's state."""
+
+    def body(proc):
+        held, i = session, 0
+        while i < len(event_ids):
+            event_id = event_ids[i]
+            last = i == len(event_ids) - 1
+            user = Frozen({key: event_id}) if key and last else EMPTY
+            app = Frozen({app_key: event_id}) if app_key and last else EMPTY
+            held = yield from protocol.append(
+                rules,
+                proc,
+                held,
+                event_id,
+                Frozen({event_id: 1}),
+                user,
+                app,
+                **{"project": last, **options},
+            )
+            held = held[1]
+            i += 1
+
+    return body
+
+
+def appends_again(rules, session, event_id, key=None, **options):
+    """The caller tries the same event again from the session object it had at first."""
+
+    def body(proc):
+        user = Frozen({key: event_id}) if key else EMPTY
+        delta = Frozen({event_id: 1})
+        done = yield from protocol.append(
+            rules, proc, session, event_id, delta, user, project=False, **options
+        )
+        done = None
+        done = yield from protocol.append(rules, proc, session, event_id, delta, user, **options)
+        return done
+
+    return body
+
+
+def gets_and_appends(rules, event_id, key=None, sid="1", repair=False, **options):
+    def body(proc):
+        session = yield from protocol.get(rules, proc, sid, repair)
+        if session is not None:
+            user = Frozen({key: event_id}) if key else EMPTY
+            delta = Frozen({event_id: 1})
+            yield from protocol.append(rules, proc, session, event_id, delta, user, **options)
+
+    return body
+
+
+def gets(rules, *sids):
+    """Read, and repair, one session after the other."""
+
+    def body(proc):
+        i = 0
+        while i < len(sids):
+            session = yield from protocol.get(rules, proc, sids[i])
+            session = None
+            i += 1
+        return session
+
+    return body
+
+
+def reader_at_rest(rules, *processes, sids="1"):
+    """Begins when the others have ended; repairs everything, then looks once more."""
+    return Process("R", gets(rules, *sids, *sids), after=tuple(p.name for p in processes))
+
+
+def deletes(rules, sid="1"):
+    return lambda proc: protocol.delete(rules, proc, sid)
+
+
+def creates(rules, incarnation, key=None, sid="1"):
+    user = Frozen({key: "i:" + incarnation}) if key else EMPTY
+    return lambda proc: protocol.create(rules, proc, sid, incarnation, user)
+
+
+def restores(rules, sid="1"):
+    return lambda proc: lifecycle.restore(rules, proc, sid)
+
+
+def purges(rules, sid="1"):
+    return lambda proc: lifecycle.purge(rules, proc, sid)
+
+
+def one_after_the_other(*bodies):
+    def body(proc):
+        i = 0
+        while i < len(bodies):
+            yield from bodies[i](proc)
+            i += 1
+
+    return body
+
+
+# ------------------------------------------------------------------ scenarios
+
+
+def S1(rules):
+    """Two appenders from one marker, crashes anywhere, one lost reply."""
+    a = Process("A", appends(rules, holding(), "a", key="k"), crash=True, lost_reply=True)
+    b = Process("B", appends(rules, holding(), "b", key="k"), crash=True, lost_reply=True)
+    store = fresh_session(rules)
+    return Scenario([a, b, reader_at_rest(rules, a, b)], store, crashes=2, lost_replies=1)
+
+
+def S1b(rules):
+    """Two appenders with user and app deltas, crashes anywhere."""
+    a = Process("A", appends(rules, holding(), "a", key="k", app_key="m"), crash=True)
+    b = Process("B", appends(rules, holding(), "b", key="k", app_key="m"), crash=True)
+    store = fresh_session(rules, shared_documents=True)
+    return Scenario([a, b, reader_at_rest(rules, a, b)], store, crashes=2)
+
+
+def S2(rules):
+    """An old holder, a deleter, a re-creator, and a writer in the new incarnation; one crash."""
+    holder = holding(n=1, event_ids="z")
+    ps = [
+        Process("A", appends(rules, holder, "a", key="k"), crash=True),
+        Process("D", deletes(rules), crash=True),
+        Process("C", creates(rules, "a1")),
+        Process("N", gets_and_appends(rules, "n", key="k"), after=("C",)),
+    ]
+    store = one_event(rules, shared_documents=True)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1)
+
+
+def S2b(rules):
+    """Two deleters, a re-creator, a writer in the new incarnation; one lost reply, one crash."""
+    ps = [
+        Process("D", deletes(rules), lost_reply=True),
+        Process("E", deletes(rules), crash=True),
+        Process("C", creates(rules, "a1")),
+        Process("N", gets_and_appends(rules, "n"), after=("C",)),
+    ]
+    store = fresh_session(rules)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1, lost_replies=1)
+
+
+def S2c(rules):
+    """A re-created session without events: delete, its holder appends, create; in sequence."""
+    ps = [
+        Process("D", deletes(rules), crash=True),
+        Process("A", appends(rules, holding(incarnation="a1", n=2), "a"), after=("D",)),
+        Process("C", creates(rules, "a2"), after=("A",)),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], recreated_session(rules), crashes=1)
+
+
+def S2d(rules):
+    """Delete of a session that does not exist, and create."""
+    ps = [Process("D", deletes(rules)), Process("C", creates(rules, "a0"))]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], stored(rules, {"1": (None,)}))
+
+
+def S3(rules):
+    """Two sessions of one user write one key; a repairing reader; two crashes."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True),
+        Process("B", appends(rules, holding("2", "b0"), "b", key="k"), crash=True),
+        Process("Q", gets(rules, "1"), crash=True),
+    ]
+    store = fresh_session(rules, "1", "2", shared_documents=True)
+    return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], store, crashes=2)
+
+
+def S3b(rules):
+    """Two sessions write one key; one lost reply, one crash."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), lost_reply=True, crash=True),
+        Process("B", appends(rules, holding("2", "b0"), "b", key="k"), lost_reply=True),
+    ]
+    store = fresh_session(rules, "1", "2")
+    return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], store, crashes=1, lost_replies=1)
+
+
+def _two_clocks(rules, first, second):
+    """Writer B reads its session before it writes, and after A's write has returned."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), clock=first),
+        Process("Q", gets(rules, "1")),
+        Process("B", gets_and_appends(rules, "b", key="k", sid="2"), after=("A",), clock=second),
+    ]
+    store = fresh_session(rules, "1", "2")
+    return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], store)
+
+
+def S3k(rules):
+    """Two sessions; the second writer's clock is behind, but it reads first."""
+    return _two_clocks(rules, 10, 5)
+
+
+def S3e(rules):
+    """Two sessions; both clocks show the same time, the second writer reads first."""
+    return _two_clocks(rules, 5, 5)
+
+
+def S4(rules):
+    """An appender, another that reads and appends, a repairing reader; two crashes."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True),
+        Process("B", gets_and_appends(rules, "b", key="k"), crash=True),
+        Process("Q", gets(rules, "1")),
+    ]
+    store = fresh_session(rules, shared_documents=True)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=2)
+
+
+def S4b(rules):
+    """A crashes before its user delta is merged; B goes on and projects past it."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True),
+        Process("B", gets_and_appends(rules, "b"), crash=True),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], fresh_session(rules), crashes=1)
+
+
+def S4c(rules):
+    """A crashed appender, a crashed delete, a re-creator: its user delta is kept."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True),
+        Process("D", deletes(rules), crash=True),
+        Process("Q", gets(rules, "1")),
+        Process("C", creates(rules, "a1"), after=("D",)),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], fresh_session(rules), crashes=2)
+
+
+def S4d(rules):
+    """Appender and deleter crash; only readers remain."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True),
+        Process("D", deletes(rules), crash=True),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], fresh_session(rules), crashes=2)
+
+
+def _one_session_two_clocks(rules, first, second):
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True, clock=first),
+        Process("B", gets_and_appends(rules, "b", key="k"), crash=True, clock=second),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], fresh_session(rules), crashes=1)
+
+
+def S4k(rules):
+    """One session; the second writer's clock is behind."""
+    return _one_session_two_clocks(rules, 10, 5)
+
+
+def S4e(rules):
+    """One session; both clocks show the same time."""
+    return _one_session_two_clocks(rules, 5, 5)
+
+
+def S5(rules):
+    """The caller appends the same event again; another session writes the key in between."""
+    ps = [
+        Process("A", appends_again(rules, holding(), "a", key="k"), crash=True),
+        Process("B", appends(rules, holding("2", "b0"), "b", key="k")),
+    ]
+    store = fresh_session(rules, "1", "2")
+    return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], store, crashes=1)
+
+
+def S5b(rules):
+    """Appender, deleter and creator; any two of their writes lose the reply."""
+    ps = [
+        Process("A", appends(rules, holding(), "a"), lost_reply=True),
+        Process("D", deletes(rules), lost_reply=True),
+        Process("C", creates(rules, "a1"), lost_reply=True),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], fresh_session(rules), lost_replies=2)
+
+
+def S5c(rules):
+    """After a crash the caller reloads the session and appends the same event again."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True),
+        Process("B", gets_and_appends(rules, "a", key="k"), after=("A",)),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], fresh_session(rules), crashes=1)
+
+
+def S6(rules, token_on_error=True):
+    """Stale reads everywhere: A appends twice, B reads and appends; one crash."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", "b", key="k"), stale=True, crash=True),
+        Process("B", gets_and_appends(rules, "c", key="k"), stale=True, crash=True),
+    ]
+    store = fresh_session(rules, shared_documents=True)
+    return Scenario(
+        [*ps, reader_at_rest(rules, *ps)], store, crashes=1, token_on_error=token_on_error
+    )
+
+
+def S6n(rules):
+    """As S6; an error does not advance the session token."""
+    return S6(rules, token_on_error=False)
+
+
+def S6a(rules):
+    """A stale read after the conflict with the own event, whose reply was lost."""
+    a = Process("A", appends(rules, holding(), "a"), stale=True, lost_reply=True)
+    return Scenario(
+        [a, reader_at_rest(rules, a)], fresh_session(rules), lost_replies=1, token_on_error=False
+    )
+
+
+def S6b(rules):
+    """A stale reader repairs while events come in."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", "b", key="k"), crash=True),
+        Process("Q", gets(rules, "1"), stale=True),
+    ]
+    return Scenario(
+        [*ps, reader_at_rest(rules, *ps)], fresh_session(rules), crashes=1, token_on_error=False
+    )
+
+
+def S6c(rules):
+    """A stale get across delete and re-creation, then an append."""
+    steps = deletes(rules), creates(rules, "a1"), gets_and_appends(rules, "n")
+    ps = [
+        Process("D", one_after_the_other(*steps)),
+        Process("B", gets_and_appends(rules, "b", repair=True), stale=True),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], one_event(rules), token_on_error=False)
+
+
+def S6d(rules):
+    """A stale deleter and a stale creator of a session that was re-created."""
+    store = recreated_session(rules)
+    past_log = log_snapshot(event(1, "z", "a0"))
+    past_doc = Frozen({"s": (0, session_document("a0", revision=1, shows="z"))})
+    store = store.having(log1=(past_log, *store.log1), session1=(past_doc, *store.session1))
+    ps = [
+        Process("D", deletes(rules), stale=True),
+        Process("A", appends(rules, holding(incarnation="a1", n=2), "a")),
+        Process("C", creates(rules, "a2"), stale=True),
+    ]
+    return Scenario(
+        [*ps, reader_at_rest(rules, *ps)],
+        store,
+        token_on_error=False,
+        residues=frozenset({"I6-half-deleted"}),
+    )
+
+
+def S6e(rules):
+    """A client that appended nothing itself projects, from a stale query."""
+
+    def projects(proc):
+        own = record("event", "a0", 2, "b", 2, Frozen({"b": 1}))
+        yield from protocol.project(rules, "1", "a0", 2, (own,))
+
+    a = Process("A", appends(rules, holding(), "a", "b", project=False))
+    x = Process("X", projects, stale=True, after=("A",))
+    return Scenario([a, x, reader_at_rest(rules, a, x)], fresh_session(rules), token_on_error=False)
+
+
+def S6f(rules):
+    """A stale deleter and creator; the document's past: missing, active, deleted, re-created."""
+    store = recreated_session(rules)
+    z, tomb = event(1, "z", "a0"), tombstone(2, "a0")
+    docs = (
+        session_document("a0"),
+        session_document("a0", "deleted", revision=2, shows="z"),
+        session_document("a1", first_seq=3, revision=2),
+    )
+    store = store.having(
+        log1=(EMPTY, log_snapshot(z), log_snapshot(z, tomb)),
+        session1=(EMPTY, *(Frozen({"s": (v, doc)}) for v, doc in enumerate(docs, 1))),
+    )
+    ps = [
+        Process("D", deletes(rules), stale=True),
+        Process("A", appends(rules, holding(incarnation="a1", n=2), "a")),
+        Process("C", creates(rules, "a2"), stale=True),
+    ]
+    return Scenario(
+        [*ps, reader_at_rest(rules, *ps)], store, residues=frozenset({"I6-half-deleted"})
+    )
+
+
+def S6g(rules):
+    """A clock that is behind and a cached user document that is stale: the accepted residue."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), clock=10),
+        Process("B", gets_and_appends(rules, "b", key="k", sid="2"), clock=5),
+    ]
+    store = fresh_session(rules, "1", "2")
+    residues = frozenset({"I8-delta-lost", "I8-older-over-newer", "I4-delta", "I11-torn-delta"})
+    return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], store, residues=residues)
+
+
+def S8(rules):
+    """Two creators of a fresh id with initial user state; a lost reply, a crash."""
+    ps = [
+        Process("C", creates(rules, "c0", key="k"), lost_reply=True, crash=True),
+        Process("E", creates(rules, "e0", key="k"), lost_reply=True, crash=True),
+    ]
+    store = stored(rules, {"1": (None,)})
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1, lost_replies=1)
+
+
+def S8b(rules):
+    """Two creators over a deleted session and a writer; two lost replies."""
+    ps = [
+        Process("C", creates(rules, "c1"), lost_reply=True),
+        Process("E", creates(rules, "e1"), lost_reply=True),
+        Process("N", gets_and_appends(rules, "n"), after=("C",)),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], deleted_session(rules), lost_replies=2)
+
+
+def S8c(rules):
+    """A creator, two deleters of the same id, another creator; two lost replies, a crash."""
+    ps = [
+        Process("C", creates(rules, "c0"), lost_reply=True),
+        Process("D", deletes(rules), lost_reply=True),
+        Process("E", deletes(rules), crash=True),
+        Process("F", creates(rules, "f0"), after=("D",)),
+    ]
+    store = stored(rules, {"1": (None,)})
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1, lost_replies=2)
+
+
+def S9(rules):
+    """Rebase: two writers, a lost reply, a crash."""
+    ps = [
+        Process(
+            name,
+            appends(rules, holding(), name.lower(), key="k", rebase=True),
+            lost_reply=True,
+            crash=True,
+        )
+        for name in "AB"
+    ]
+    store = fresh_session(rules, shared_documents=True)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1, lost_replies=1)
+
+
+def S9b(rules):
+    """Rebase: a holder of the old incarnation against delete, re-creation and new events."""
+    steps = deletes(rules), creates(rules, "a1"), gets_and_appends(rules, "n")
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k", rebase=True), lost_reply=True),
+        Process("D", one_after_the_other(*steps)),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], one_event(rules), lost_replies=1)
+
+
+def S9c(rules):
+    """Rebase with stale reads and a lost reply."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", rebase=True), lost_reply=True, stale=True),
+        Process("B", appends(rules, holding(), "b", rebase=True)),
+    ]
+    return Scenario(
+        [*ps, reader_at_rest(rules, *ps)],
+        fresh_session(rules),
+        lost_replies=1,
+        token_on_error=False,
+    )
+
+
+def S9d(rules):
+    """Rebase: the caller appends the same event again from its first session object."""
+    ps = [
+        Process("A", appends_again(rules, holding(), "a", rebase=True)),
+        Process("B", appends(rules, holding(), "b", rebase=True)),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], fresh_session(rules))
+
+
+def S10(rules):
+    """Old holder, rebasing writer, deleter, re-creator; a crash and a lost reply."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True, lost_reply=True),
+        Process("B", gets_and_appends(rules, "b", key="k", rebase=True)),
+        Process("D", deletes(rules), crash=True, lost_reply=True),
+        Process("C", creates(rules, "a1"), lost_reply=True),
+    ]
+    store = fresh_session(rules)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1, lost_replies=1)
+
+
+def S11(rules):
+    """Three writers over two sessions, one shared key; a lost reply, two crashes."""
+    ps = [
+        Process("A", appends(rules, holding(), "a", key="k"), crash=True, lost_reply=True),
+        Process("B", gets_and_appends(rules, "b", key="k", repair=True), crash=True),
+        Process("G", appends(rules, holding("2", "b0"), "g", key="k"), crash=True, lost_reply=True),
+    ]
+    store = fresh_session(rules, "1", "2")
+    return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], store, crashes=2, lost_replies=1)

@@ -1,0 +1,77 @@
+"""The modelled document store: partitions of versioned documents that keep their past.
+
+A store is a `Frozen` mapping partition -> tuple of snapshots (oldest first); a snapshot maps
+id -> (version, document), document None once removed. Writes are decided on the newest snapshot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Frozen(dict):
+    """A dict that is never changed after it was hashed; keys can be read as attributes."""
+
+    __slots__ = ("_hash",)
+
+    def __hash__(self):
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(frozenset(self.items()))
+            return self._hash
+
+    def __getattr__(self, key):
+        if key == "_hash" or key not in self:
+            raise AttributeError(key)
+        return self[key]
+
+    def having(self, **changes) -> Frozen:
+        return Frozen({**self, **changes})
+
+    def put(self, key, value) -> Frozen:
+        return Frozen({**self, key: value})
+
+    def without(self, key) -> Frozen:
+        return Frozen({k: v for k, v in self.items() if k != key})
+
+
+EMPTY = Frozen()
+
+Response = tuple[Any, ...]
+
+
+def document(store: Frozen, partition: str, doc_id: Any) -> Any:
+    """The newest version of a document, None if there is none."""
+    entry = store[partition][-1].get(doc_id)
+    return entry[1] if entry else None
+
+
+def documents(store: Frozen, partition: str) -> list[Any]:
+    """All documents of a partition, newest versions, in the order of their ids."""
+    return [d for _, (_, d) in sorted(store[partition][-1].items()) if d is not None]
+
+
+def execute(store: Frozen, op: tuple, keep_past: bool, at: int = -1) -> tuple[Response, Frozen]:
+    """Run one operation; `at` is the snapshot a read is served from."""
+    kind, partition = op[0], op[1]
+    if kind == "read":
+        entry = store[partition][at].get(op[2])
+        found = entry is not None and entry[1] is not None
+        return (("ok", *entry) if found else ("404",)), store
+    if kind == "query":
+        snapshot = store[partition][at]
+        return ("ok", tuple(d for _, (_, d) in sorted(snapshot.items()) if d is not None)), store
+    entry = store[partition][-1].get(op[2])
+    exists = entry is not None and entry[1] is not None
+    if kind == "create" and exists:
+        return ("409",), store
+    if kind in ("replace", "delete") and not exists:
+        return ("404",), store
+    if kind == "replace" and op[4] is not None and entry[0] != op[4]:
+        return ("412",), store
+    content = None if kind == "delete" else op[3]
+    version = entry[0] + 1 if entry else 1
+    snapshot = store[partition][-1].put(op[2], (version, content))
+    past = store[partition] if keep_past else ()
+    return ("ok", version), store.put(partition, (*past, snapshot))
