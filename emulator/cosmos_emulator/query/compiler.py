@@ -13,9 +13,12 @@ from typing import Any
 from . import nodes
 from .aggregates import AGGREGATES, Factory
 from .errors import QueryError
-from .functions import FUNCTIONS, LAZY_FUNCTIONS
+from .functions import CLOCK_FUNCTIONS, FUNCTIONS, LAZY_FUNCTIONS
 from .operators import ARITHMETIC, like_pattern
 from .values import UNDEFINED, comparable, equal, identity, is_number, number
+
+# Where a row holds the time of the request, in ticks.
+NOW = "#now"
 
 Row = dict[str, Any]
 Evaluate = Callable[[Row], Any]
@@ -40,11 +43,15 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: the aliases it may use, and the groups it sees, if any."""
+    """Where an expression stands: the aliases it may use, and the groups it sees, if any.
+
+    A constant one must have the same value for every row.
+    """
 
     names: frozenset[str]
     subquery: CompileQuery
     grouping: Grouping | None = None
+    constant: bool = False
 
 
 def compile_expression(node: nodes.Expression, scope: Scope) -> Evaluate:
@@ -279,11 +286,15 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
     if name in AGGREGATES:
         return _aggregate(name, arguments, scope)
     compiled = [compile_expression(argument, scope) for argument in arguments]
-    function = LAZY_FUNCTIONS.get(name) or FUNCTIONS.get(name)
+    function = LAZY_FUNCTIONS.get(name) or FUNCTIONS.get(name) or CLOCK_FUNCTIONS.get(name)
     if function is None:
         raise QueryError(f"'{name}' is not a recognized built-in function name.", code="SC2005")
+    if scope.constant and name == "RAND":
+        raise QueryError("RAND is no constant.")
     function.check_arity(name, len(arguments))
     call = function.call
+    if name in CLOCK_FUNCTIONS:
+        return lambda row: call(row[NOW], *(argument(row) for argument in compiled))
     if name in LAZY_FUNCTIONS:
         return lambda row: call(*(argument(row) for argument in compiled))
 

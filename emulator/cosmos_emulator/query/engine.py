@@ -1,6 +1,7 @@
 """Runs a query over the documents of a container, page by page."""
 
 import json
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 
 from . import continuation as tokens
 from . import nodes
-from .compiler import Row
+from .compiler import NOW, Row
 from .continuation import Place
 from .errors import QueryError
 from .plan import ROOT, Plan, plan
@@ -67,7 +68,7 @@ def run(
 
 
 def _bindings(parameters: list[dict[str, Any]]) -> Row:
-    bindings: Row = {}
+    bindings: Row = {NOW: time.time_ns() // 100}
     for parameter in parameters:
         name = parameter.get("name")
         if type(name) is not str or not name.startswith("@"):

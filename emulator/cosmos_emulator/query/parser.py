@@ -70,8 +70,9 @@ def _name(token: Token) -> str:
 
 
 def _constant(token: Token) -> nodes.Constant:
-    value = int(token, 16) if token[:2] in ("0x", "0X") else float(token)
-    return nodes.Constant(number(float(value)))
+    return nodes.Constant(
+        number(float(int(token, 16)) if token[:2] in ("0x", "0X") else float(token))
+    )
 
 
 def _call(name: Token, arguments: tuple[nodes.Expression | None, ...]) -> nodes.Call:

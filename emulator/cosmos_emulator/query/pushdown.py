@@ -135,7 +135,7 @@ def _no_subquery(query: nodes.Query, names: frozenset[str]) -> Any:
     raise QueryError("A subquery is no constant.")
 
 
-_NO_NAMES: Final = Scope(frozenset(), _no_subquery)
+_NO_NAMES: Final = Scope(frozenset(), _no_subquery, constant=True)
 
 
 def _compare(terms: list[str], symbol: str, value: Any) -> Condition | None:

@@ -40,7 +40,9 @@ _RANKS: Final[dict[type, int]] = {
 
 SortKey = tuple[int, Any]
 
+# Integers beyond the first are not all doubles; doubles beyond the second have an exponent.
 _EXACT = 2**53
+_PLAIN = 10**21
 
 
 def rank(value: Any) -> int:
@@ -106,15 +108,22 @@ def number(value: float) -> Any:
     """
     if not math.isfinite(value):
         return UNDEFINED
-    if -_EXACT <= value <= _EXACT and value == (whole := int(value)):
+    if -_PLAIN < value < _PLAIN and value == (whole := int(value)):
         return whole
     return value
+
+
+def _double(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def from_client(value: Any) -> Any:
     """A parameter's value, its numbers made doubles."""
     if type(value) is int and not -_EXACT <= value <= _EXACT:
-        return int(float(value))
+        return number(_double(value))
     if type(value) is float:
         return number(value)
     if type(value) is list:

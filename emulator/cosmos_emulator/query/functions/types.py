@@ -4,11 +4,17 @@ from typing import Any, Final
 
 from cosmos_emulator.query.values import UNDEFINED, is_number
 
+from .datetimes import read_datetime
 from .function import Function, fixed
 
 
 def _is_integer(value: Any) -> bool:
-    return is_number(value) and value == int(value)
+    """A whole number that fits into 64 bits."""
+    return is_number(value) and -(2**63) <= value <= 2**63 and value == int(value)
+
+
+def _is_datetime(value: Any) -> bool:
+    return type(value) is str and read_datetime(value) is not None
 
 
 def _iif(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -18,6 +24,7 @@ def _iif(condition: Any, then: Any, otherwise: Any) -> Any:
 LAZY_FUNCTIONS: Final[dict[str, Function]] = {
     "IS_ARRAY": fixed(lambda value: type(value) is list, 1),
     "IS_BOOL": fixed(lambda value: type(value) is bool, 1),
+    "IS_DATETIME": fixed(_is_datetime, 1),
     "IS_DEFINED": fixed(lambda value: value is not UNDEFINED, 1),
     "IS_FINITE_NUMBER": fixed(is_number, 1),
     "IS_INTEGER": fixed(_is_integer, 1),

@@ -1,0 +1,77 @@
+"""VectorDistance, and full text search by words."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from cosmos_emulator.query.values import UNDEFINED, is_number, number
+
+from .function import Function
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def _cosine(a: list[float], b: list[float]) -> float:
+    length = math.hypot(*a) * math.hypot(*b)
+    return _dot_product(a, b) / length if length else math.nan
+
+
+def _dot_product(a: list[float], b: list[float]) -> float:
+    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+
+
+DISTANCES: Final[dict[str, Callable[[list[float], list[float]], float]]] = {
+    "cosine": _cosine,
+    "dotproduct": _dot_product,
+    "euclidean": math.dist,
+}
+
+
+def distance_function(options: Any) -> str:
+    """The name of the distance that VectorDistance was told to use."""
+    name = options.get("distanceFunction", "cosine") if type(options) is dict else "cosine"
+    return name.lower() if type(name) is str else ""
+
+
+def _vector_distance(a: Any, b: Any, brute_force: Any = False, options: Any = None) -> Any:
+    compute = DISTANCES.get(distance_function(options))
+    if compute is None or not _is_vector(a) or not _is_vector(b) or len(a) != len(b):
+        return UNDEFINED
+    return number(compute(a, b))
+
+
+def _is_vector(value: Any) -> bool:
+    return type(value) is list and all(is_number(item) for item in value)
+
+
+def words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def occurrences(text: list[str], phrase: list[str]) -> int:
+    """How often the words of the phrase follow each other in the text."""
+    length = len(phrase)
+    return (
+        sum(text[at : at + length] == phrase for at in range(len(text) - length + 1))
+        if length
+        else 0
+    )
+
+
+def _full_text(combine: Callable[[Any], bool], most: int | None) -> Function:
+    def call(text: Any, *phrases: Any) -> Any:
+        if type(text) is not str or not all(type(phrase) is str for phrase in phrases):
+            return UNDEFINED
+        found = words(text)
+        return combine(occurrences(found, words(phrase)) > 0 for phrase in phrases)
+
+    return Function(call, 2, most)
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "FULLTEXTCONTAINS": _full_text(all, 2),
+    "FULLTEXTCONTAINSALL": _full_text(all, None),
+    "FULLTEXTCONTAINSANY": _full_text(any, None),
+    "VECTORDISTANCE": Function(_vector_distance, 2, 4),
+}
