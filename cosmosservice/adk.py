@@ -1,0 +1,38 @@
+"""Teaches ADK's command line the scheme `cosmosdb://`: importing this module is all.
+
+    adk web --session_service_uri="cosmosdb://<account>.documents.azure.com/<database>" agents
+    adk web --session_service_uri="cosmosdb://embedded/sessions.db" agents
+
+ADK looks for `services.py` or `services.yaml` in the agents folder (`adk run`: in the agent's own):
+
+    import cosmosservice.adk  # services.py
+
+    services:  # services.yaml
+      - scheme: cosmosdb
+        type: session
+        class: cosmosservice.adk.session_service
+
+ADK takes a ModuleNotFoundError in `services.py` for "there is no services.py" and goes on, to fail
+later with "Invalid database URL format". So nothing is imported here that could be missing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.adk.cli.service_registry import get_service_registry
+
+if TYPE_CHECKING:
+    from google.adk.sessions.base_session_service import BaseSessionService
+
+SCHEME = "cosmosdb"
+
+
+def session_service(uri: str, agents_dir: str | None = None, **options: Any) -> BaseSessionService:
+    """The service for `--session_service_uri`; `agents_dir` is what ADK passes to every factory."""
+    from cosmosservice import CosmosSessionService
+
+    return CosmosSessionService(uri=uri, **options)
+
+
+get_service_registry().register_session_service(SCHEME, session_service)

@@ -1,0 +1,2 @@
+# Teaches ADK the scheme cosmosdb://, for --session_service_uri.
+import cosmosservice.adk  # noqa: F401
