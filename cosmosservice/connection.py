@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("cosmosservice")
 
 Ensure = Literal["create", "verify", "never"]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What an account says of itself."""
+
+    write_regions: list[str]
+    multiple_write_regions: bool
+    consistency: str
 
 
 class Connection:
@@ -147,8 +157,8 @@ class Connection:
         return embedded or given
 
     async def _look_at_account(self, client: CosmosClient) -> None:
-        account = await client._get_database_account()
-        if account._EnableMultipleWritableLocations and not self._allow_multiple_write_regions:
+        account = await _account(client)
+        if account.multiple_write_regions and not self._allow_multiple_write_regions:
             raise MultipleWriteRegionsError(
                 "The account accepts writes in several regions. Two regions could accept the same"
                 " place in a session's log, and one event would be lost by last-writer-wins."
@@ -170,6 +180,17 @@ class Connection:
                 await create_container(database, name, definition)
             check_container(name, definition, await _properties(database, name))
 
+    async def account(self) -> Account:
+        assert self._client is not None, "open() comes first"
+        return await _account(self._client)
+
+    async def properties(self, container: str) -> Mapping[str, Any]:
+        """As Cosmos DB has them. Raises ContainerMismatchError if there is no such container."""
+        assert self._client is not None, "open() comes first"
+        return await _properties(
+            self._client.get_database_client(self._settings.database), container
+        )
+
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
@@ -185,6 +206,16 @@ class Connection:
             if self._owns_emulator and self._emulator is not None:
                 self._emulator.close()
                 self._emulator, self._owns_emulator = None, False
+
+
+async def _account(client: CosmosClient) -> Account:
+    found = await client._get_database_account()
+    policy = found.ConsistencyPolicy or {}
+    return Account(
+        write_regions=[str(each["name"]) for each in found._WritableLocations],
+        multiple_write_regions=bool(found._EnableMultipleWritableLocations),
+        consistency=str(policy.get("defaultConsistencyLevel", "Session")),
+    )
 
 
 async def create_container(

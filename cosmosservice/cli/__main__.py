@@ -1,0 +1,3 @@
+from cosmosservice.cli import main
+
+main()

@@ -1,0 +1,73 @@
+"""How fast and how dear the configured store is, from here: turns of a conversation, measured."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from google.adk.events import Event, EventActions
+from google.genai import types
+
+from cosmosservice import CosmosSessionService, RequestCharge
+
+APP = "cosmosservice-bench"
+EVENTS_PER_TURN = 4  # user, tool call, tool result, answer
+
+T = TypeVar("T")
+
+
+class Bench:
+    """One session, turn after turn, as ADK's runner does it: a get, then four appends."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.request_units: dict[str, float] = defaultdict(float)
+
+    def charged(self, charge: RequestCharge) -> None:
+        self.request_units[charge.operation] += charge.request_units
+
+    async def run(self, service: CosmosSessionService, turns: int) -> None:
+        where: dict[str, Any] = {"app_name": APP, "user_id": uuid.uuid4().hex}
+        created = await self._timed("create_session", service.create_session(**where))
+        try:
+            for turn in range(turns):
+                await self._turn(service, where | {"session_id": created.id}, turn)
+            await service.flush()
+        finally:
+            await service.delete_session(**where, session_id=created.id)
+
+    async def _turn(self, service: CosmosSessionService, where: dict[str, Any], turn: int) -> None:
+        session = await self._timed("get_session", service.get_session(**where))
+        assert session is not None
+        for number in range(EVENTS_PER_TURN):
+            text = f"Turn {turn}, event {number}. " + "x" * 500
+            event = Event(
+                author="user" if number == 0 else APP,
+                invocation_id=f"turn-{turn}",
+                content=types.Content(role="user", parts=[types.Part(text=text)]),
+                actions=EventActions(state_delta={"turn": turn} if number == 3 else {}),
+            )
+            await self._timed("append_event", service.append_event(session, event))
+
+    async def _timed(self, operation: str, work: Awaitable[T]) -> T:
+        started = time.perf_counter()
+        result = await work
+        self.seconds[operation].append(time.perf_counter() - started)
+        return result
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Per operation; the request units of an append include the session document's."""
+        return [
+            {
+                "operation": operation,
+                "count": len(seconds),
+                "p50_ms": round(statistics.median(seconds) * 1000, 2),
+                "max_ms": round(max(seconds) * 1000, 2),
+                "request_units": round(self.request_units[operation] / len(seconds), 2),
+            }
+            for operation, seconds in self.seconds.items()
+        ]

@@ -1,0 +1,197 @@
+"""The commands of `cosmosservice`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cosmosservice.cli import provision
+from cosmosservice.cli.console import (
+    FAILED,
+    Commands,
+    Problem,
+    UsageProblem,
+    err,
+    json_option,
+    out,
+    print_json,
+    run,
+    settings_of,
+    uri_option,
+)
+from cosmosservice.cli.sessions import sessions
+
+SERVICES_PY = """\
+# Teaches ADK the scheme cosmosdb://, for --session_service_uri.
+import cosmosservice.adk  # noqa: F401
+"""
+SERVICES_YAML = """\
+services:
+  - scheme: cosmosdb
+    type: session
+    class: cosmosservice.adk.session_service
+"""
+MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="cosmosservice")
+def cli() -> None:
+    """Sessions of ADK agents in Azure Cosmos DB.
+
+    COSMOSDB_* in the environment or in .env say where they are, or --uri does.
+    Exit codes: 0 it is done, 1 it failed, 2 the command or the settings are wrong.
+    """
+
+
+cli.add_command(sessions)
+
+
+@cli.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def emulator(options: tuple[str, ...]) -> None:
+    """Serve the Cosmos DB emulator on this machine, until Ctrl-C."""
+    try:
+        from cosmos_emulator.__main__ import main
+    except ModuleNotFoundError as missing:
+        reason = f"The emulator needs {missing.name}: pip install 'cosmosservice[emulator]'."
+        raise UsageProblem(reason) from None
+    sys.argv = ["cosmosservice emulator", *options]
+    main()
+
+
+@cli.command()
+@uri_option
+@json_option
+def doctor(uri: str | None, as_json: bool) -> None:
+    """Check settings, connection, containers, access and latency; say what to do."""
+    if not run(_doctor(uri, as_json)):
+        sys.exit(FAILED)
+
+
+async def _doctor(uri: str | None, as_json: bool) -> bool:
+    from cosmosservice.cli.doctor import examine
+
+    healthy = True
+    async for finding in examine(settings_of(uri, existing=True)):
+        healthy = healthy and finding.status != "fail"
+        if as_json:
+            print_json(finding._asdict())
+            continue
+        mark, style = MARKS[finding.status]
+        out.print(Text.assemble((mark, style), " ", (finding.check, "bold"), "  ", finding.found))
+        if finding.advice:
+            out.print(Text(f"  → {finding.advice}", style))
+    return healthy
+
+
+@cli.command()
+@click.option(
+    "--print",
+    "form",
+    type=click.Choice(["az", "bicep"]),
+    help="Change nothing: print what somebody with the rights can run.",
+)
+@uri_option
+def init(form: str | None, uri: str | None) -> None:
+    """Create the database and the containers, or print how."""
+    settings = settings_of(uri)
+    if form is not None:
+        if settings.embedded_path is not None:
+            raise UsageProblem("The embedded emulator needs no deployment: run without --print.")
+        click.echo({"az": provision.az_commands, "bicep": provision.bicep}[form](settings))
+        return
+    if settings.key is None and settings.embedded_path is None:
+        raise UsageProblem(
+            "Entra ID may not create databases and containers through the data plane. Have"
+            " somebody run what `cosmosservice init --print az` or `--print bicep` prints."
+        )
+    run(_create(uri))
+    names = f"{settings.session_container} and {settings.conversation_container}"
+    err.print(f"Database {settings.database} has the containers {names}.")
+
+
+async def _create(uri: str | None) -> None:
+    from cosmosservice import CosmosSessionService
+
+    async def nothing(store: object) -> None:
+        """Opening the store has created what was missing."""
+
+    async with CosmosSessionService(uri=uri, ensure="create") as service:
+        await service._run("init", nothing)
+
+
+@cli.command("init-agent")
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--yaml", is_flag=True, help="services.yaml instead of services.py.")
+def init_agent(folder: Path, yaml: bool) -> None:
+    """Teach the agents in DIR the scheme cosmosdb://.
+
+    DIR is the folder of agents for `adk web` and `adk api_server`, and the agent's own folder for
+    `adk run`.
+    """
+    name, text = ("services.yaml", SERVICES_YAML) if yaml else ("services.py", SERVICES_PY)
+    path = folder / name
+    if path.exists():
+        if "cosmosservice.adk" in path.read_text(encoding="utf-8"):
+            err.print(f"{path} knows cosmosdb:// already.")
+            return
+        raise Problem(f"{path} exists. Add to it:\n\n{text}")
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    err.print(f"Wrote {path}. Now:")
+    out.print(f'adk web --session_service_uri="cosmosdb://embedded/sessions.db" {folder}')
+
+
+@cli.command()
+@click.argument("source_uri")
+@click.argument("target_uri")
+@click.option("--app", "apps", multiple=True, help="Only this app; may be given several times.")
+@click.option("--dry-run", is_flag=True, help="Read everything, write nothing.")
+@json_option
+def migrate(
+    source_uri: str, target_uri: str, apps: tuple[str, ...], dry_run: bool, as_json: bool
+) -> None:
+    """Copy all sessions of SOURCE_URI to TARGET_URI.
+
+    SOURCE_URI is what `adk web --session_service_uri` takes: sqlite://, postgresql+asyncpg://,
+    cosmosdb://. TARGET_URI is cosmosdb://. Ids, timestamps, order and state are kept. Run again, it
+    goes on where it stopped.
+    """
+    from cosmosservice.cli import migrate as work
+
+    run(work.migrate(source_uri, target_uri, list(apps), dry_run=dry_run, as_json=as_json))
+
+
+@cli.command()
+@click.option("--turns", default=25, show_default=True, type=click.IntRange(1))
+@uri_option
+@json_option
+def bench(turns: int, uri: str | None, as_json: bool) -> None:
+    """Measure turns of a conversation on the store: time and request units.
+
+    It writes to a session of its own, in the app "cosmosservice-bench", and deletes it.
+    """
+    rows = run(_bench(turns, uri))
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("operation", "count", "median ms", "slowest ms", "RU each", box=None)
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    out.print(table)
+
+
+async def _bench(turns: int, uri: str | None) -> list[dict[str, Any]]:
+    from cosmosservice import CosmosSessionService
+    from cosmosservice.cli.bench import Bench
+
+    measured = Bench()
+    async with CosmosSessionService(uri=uri, on_request_charge=measured.charged) as service:
+        await measured.run(service, turns)
+    return measured.rows()

@@ -1,0 +1,95 @@
+"""What the commands share: options, connecting, output, and errors that a person understands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar
+
+import click
+from rich.console import Console
+
+from cosmosservice.errors import (
+    AlreadyExistsError,
+    ConfigurationError,
+    CosmosServiceError,
+    SessionNotFoundError,
+    StaleSessionError,
+)
+from cosmosservice.settings import Settings
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FAILED = 1
+WRONG_USAGE = 2
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+class SessionName(NamedTuple):
+    """The three words that name a session."""
+
+    app_name: str
+    user_id: str
+    session_id: str
+
+
+class Problem(click.ClickException):
+    """A message and an exit code instead of a traceback."""
+
+    exit_code = FAILED
+
+
+class UsageProblem(Problem):
+    """The command or the settings are wrong: asking again as it is will not help."""
+
+    exit_code = WRONG_USAGE
+
+
+class Commands(click.Group):
+    """Turns the package's exceptions into messages."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except ConfigurationError as error:
+            problem: Problem = UsageProblem(str(error))
+        except (
+            CosmosServiceError,
+            AlreadyExistsError,
+            SessionNotFoundError,
+            StaleSessionError,
+        ) as error:
+            problem = Problem(str(error))
+        raise problem
+
+
+uri_option = click.option(
+    "--uri",
+    metavar="URI",
+    help="cosmosdb://…; without it COSMOSDB_* of the environment and .env say where.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="For scripts: JSON on stdout.")
+
+
+def settings_of(uri: str | None, *, existing: bool = False) -> Settings:
+    """The settings; with `existing`, an embedded store must be there already."""
+    settings = Settings.from_uri(uri) if uri else Settings.from_env()
+    path = settings.embedded_path
+    if existing and path not in (None, ":memory:") and not os.path.exists(str(path)):
+        raise ConfigurationError(f"There is no file {path}: nothing was ever stored in it.")
+    return settings
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+def print_json(value: Any) -> None:
+    """One value, one line."""
+    from cosmosservice.data_converters import to_json
+
+    click.echo(to_json(value).decode("utf-8", "backslashreplace"))

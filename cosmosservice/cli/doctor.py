@@ -1,0 +1,184 @@
+"""Looks at everything that a working set-up needs, and says what to do about what is missing."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import AsyncIterator
+from importlib.metadata import version
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from cosmosservice.connection import Connection, container_advice
+from cosmosservice.cosmos_client import Container, NotFound, RequestCharge
+from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
+from cosmosservice.errors import AuthenticationError, CosmosServiceError
+from cosmosservice.settings import Settings
+
+FAR_AWAY = 0.025  # seconds; inside a region a point read takes less than 10 ms
+PROBES = 7
+NOBODY = "cosmosservice-doctor"  # the id and partition of a document that does not exist
+
+
+class Finding(NamedTuple):
+    status: Literal["ok", "warn", "fail"]
+    check: str
+    found: str
+    advice: str = ""
+
+
+class _Stopwatch:
+    """Notes how long each request took."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def request(self, charge: RequestCharge, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+async def examine(settings: Settings) -> AsyncIterator[Finding]:
+    """One finding after the other; what depends on a failed one is left out."""
+    yield Finding("ok", "settings", _described(settings))
+    yield Finding("ok", "versions", _versions())
+    stopwatch = _Stopwatch()
+    connection = Connection(
+        settings, ensure="never", allow_multiple_write_regions=True, observer=stopwatch
+    )
+    try:
+        await connection.open()
+    except CosmosServiceError as error:
+        yield Finding("fail", "connection", str(error), _way_in(settings, error))
+        return
+    try:
+        yield Finding("ok", "connection", f"{settings.endpoint} answers and lets us in")
+        async for finding in _account(connection):
+            yield finding
+        complete = True
+        async for finding in _containers(connection, settings):
+            complete = complete and finding.status != "fail"
+            yield finding
+        if complete:
+            yield await _access(connection.sessions, settings)
+            yield await _access(connection.events, settings)
+            yield await _latency(connection, settings, stopwatch)
+    finally:
+        await connection.close()
+
+
+def _described(settings: Settings) -> str:
+    if settings.embedded_path is not None:
+        way = f"the embedded emulator, in {settings.embedded_path}"
+    else:
+        way = f"{settings.endpoint} with {'a key' if settings.key else 'Entra ID'}"
+    containers = f"{settings.session_container}, {settings.conversation_container}"
+    return f"{way}; database {settings.database}; containers {containers}"
+
+
+def _versions() -> str:
+    names = ("cosmosservice", "google-adk", "azure-cosmos")
+    return ", ".join(f"{name} {version(name)}" for name in names)
+
+
+def _way_in(settings: Settings, error: CosmosServiceError) -> str:
+    host = urlsplit(settings.endpoint).hostname
+    if not isinstance(error, AuthenticationError):
+        return (
+            f"Check that {host} is spelt right and can be reached from here: name server, proxy,"
+            " and the account's firewall (Networking in the portal)."
+        )
+    if settings.key is not None:
+        return (
+            "Copy the account's primary key to COSMOSDB_KEY again. If the account refuses keys"
+            " (disableLocalAuth), remove COSMOSDB_KEY: Entra ID is used then."
+        )
+    return (
+        "Run `az login`, or give the app a managed identity (AZURE_CLIENT_ID for a user-assigned"
+        " one), and assign it the role Cosmos DB Built-in Data Contributor:"
+        " `cosmosservice init --print az`. A new assignment takes minutes."
+    )
+
+
+async def _account(connection: Connection) -> AsyncIterator[Finding]:
+    account = await connection.account()
+    if account.multiple_write_regions:
+        yield Finding(
+            "fail",
+            "write regions",
+            "the account accepts writes in several regions",
+            "Two regions could accept the same place in a session's log. Switch multi-region"
+            " writes off: az cosmosdb update --enable-multiple-write-locations false.",
+        )
+    else:
+        yield Finding("ok", "write regions", ", ".join(account.write_regions) or "one")
+    weak = account.consistency in ("Eventual", "ConsistentPrefix")
+    yield Finding(
+        "warn" if weak else "ok",
+        "consistency",
+        account.consistency,
+        "Another process may not see an event right after it was stored. Session, the default,"
+        " is enough for one process; BoundedStaleness or Strong for several."
+        if weak
+        else "",
+    )
+
+
+async def _containers(connection: Connection, settings: Settings) -> AsyncIterator[Finding]:
+    for name, definition in (
+        (settings.session_container, SESSIONS_CONTAINER),
+        (settings.conversation_container, EVENTS_CONTAINER),
+    ):
+        check = f"container {name}"
+        try:
+            properties = await connection.properties(name)
+        except CosmosServiceError as error:
+            yield Finding("fail", check, str(error), "Run `cosmosservice init`, or deploy/.")
+            continue
+        paths = properties.get("partitionKey", {}).get("paths", [])
+        if paths != [definition.partition_key]:
+            yield Finding(
+                "fail",
+                check,
+                f"its partition key is {', '.join(paths)}, not {definition.partition_key}",
+                "A partition key is fixed at creation: name another container, or make it anew.",
+            )
+            continue
+        advice = container_advice(definition, properties)
+        yield Finding(
+            "warn" if advice else "ok",
+            check,
+            f"partition key {definition.partition_key}"
+            + ("" if advice else ", indexing and TTL as they should be"),
+            " ".join(advice),
+        )
+
+
+async def _access(container: Container, settings: Settings) -> Finding:
+    """Deleting what is not there needs the right to write, and leaves no trace."""
+    check = f"access to {container.name}"
+    try:
+        await container.delete(NOBODY, NOBODY)
+    except NotFound:
+        pass
+    except AuthenticationError as error:
+        return Finding("fail", check, str(error), _way_in(settings, error))
+    except CosmosServiceError as error:
+        return Finding("fail", check, str(error))
+    return Finding("ok", check, "may read and write")
+
+
+async def _latency(connection: Connection, settings: Settings, stopwatch: _Stopwatch) -> Finding:
+    stopwatch.seconds.clear()
+    for _ in range(PROBES):
+        try:
+            await connection.sessions.read(NOBODY, NOBODY)
+        except NotFound:
+            continue
+        except CosmosServiceError as error:
+            return Finding("fail", "latency", str(error))
+    median = statistics.median(stopwatch.seconds)
+    found = f"{median * 1000:.1f} ms for a point read (median of {PROBES})"
+    if median > FAR_AWAY and settings.embedded_path is None:
+        return Finding(
+            "warn", "latency", found, "Run the agent in the region of the account's write region."
+        )
+    return Finding("ok", "latency", found)

@@ -1,0 +1,171 @@
+"""Puts sessions of another service into the store: ids, timestamps, order and state as they were.
+
+The log is written as an append would write it, so that a copy is a session like any other. Two
+things differ. Stamps come from the events' own times, not from now: `user:` and `app:` keys end up
+with the value that was last written in the source, in whatever order sessions are copied, and
+never win against what the target wrote later. And places are taken without a session object, so a
+copy that was cut short goes on where it stopped: the target itself is the record of progress.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+from google.adk.events import Event, EventActions
+from google.adk.sessions import Session
+
+from cosmosservice.cosmos_client import Conflict
+from cosmosservice.data_converters import event_to_fields, to_json
+from cosmosservice.documents import ACTIVE, SessionKey, new_incarnation, session_document
+from cosmosservice.event_log import Record, event_record
+from cosmosservice.session_documents import SessionDocument, fold
+from cosmosservice.session_store import SessionStore
+from cosmosservice.state_documents import Changes
+from cosmosservice.state_scopes import Scoped, split
+
+IMPORT = "cosmosservice-import"
+
+
+class Outcome(StrEnum):
+    COPIED = "copied"
+    RESUMED = "resumed"
+    PRESENT = "already there"
+    DIFFERENT = "different"
+
+
+class Importer:
+    """Lives on the event loop of the store."""
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+
+    async def copy(self, session: Session) -> Outcome:
+        """DIFFERENT: the target has a session of this id that is another, and is left alone."""
+        key = SessionKey(session.app_name, session.user_id, session.id)
+        state = split(session.state)
+        wanted = _log(session, state)
+        created = await self._create(key, session, wanted, state)
+        document = await self._store.documents.read(key)
+        if document is None or document.status != ACTIVE:
+            return Outcome.DIFFERENT
+        present = await self._present(key, document)
+        if not _is_beginning(present, wanted):
+            return Outcome.DIFFERENT
+        missing = wanted[len(present) :]
+        try:
+            stamp = await self._append(key, document, present, missing)
+        except Conflict:  # somebody writes to the session
+            return Outcome.DIFFERENT
+        await self._store.projector.project(key, document.incarnation)
+        await self._share(key, state, max(stamp, _microseconds(session.last_update_time)) + 1)
+        if created:
+            return Outcome.COPIED
+        return Outcome.RESUMED if missing else Outcome.PRESENT
+
+    async def differs(self, session: Session) -> str:
+        """What is not in the store as it is in the source; empty if nothing."""
+        key = SessionKey(session.app_name, session.user_id, session.id)
+        found = await self._store.read(key)
+        if found is None:
+            return "it is missing"
+        state = split(session.state)
+        wanted = _log(session, state)
+        if [each.event_id for each in found.records] != [each.event_id for each in wanted]:
+            return f"it has {len(found.records):,} events, not {len(wanted):,}"
+        if {k: v for k, v in found.state.session.items() if v is not None} != {
+            k: v for k, v in state.session.items() if v is not None
+        }:
+            return "its state is another"
+        return ""
+
+    async def _create(
+        self, key: SessionKey, session: Session, wanted: list[Record], state: Scoped
+    ) -> bool:
+        if await self._store.documents.read(key) is not None:
+            return False
+        told = fold({}, wanted)
+        body = session_document(
+            key,
+            incarnation=new_incarnation(),
+            first_seq=1,
+            # What no event tells was there from the beginning.
+            state={name: value for name, value in state.session.items() if name not in told},
+            now=wanted[0].timestamp if wanted else session.last_update_time,
+            pending=None,
+        )
+        try:
+            await self._store.documents.create(key, body)
+        except Conflict:
+            self._store.documents.forget(key)
+            return False
+        return True
+
+    async def _present(self, key: SessionKey, document: SessionDocument) -> list[Record]:
+        found = await self._store.log.later(key, document.first_seq)
+        return [record for record in found if record.incarnation == document.incarnation]
+
+    async def _append(
+        self,
+        key: SessionKey,
+        document: SessionDocument,
+        present: list[Record],
+        missing: list[Record],
+    ) -> int:
+        """Returns the last stamp of the log."""
+        stamp = present[-1].stamp if present else 0
+        for seq, record in enumerate(missing, document.first_seq + len(present)):
+            stamp = max(stamp + 1, _microseconds(record.timestamp))
+            record.seq, record.incarnation, record.stamp = seq, document.incarnation, stamp
+            await self._store.log.append(key, record)
+        return stamp
+
+    async def _share(self, key: SessionKey, state: Scoped, stamp: int) -> None:
+        """User and app state that the source holds and no event tells."""
+        for target, wanted in ((key.user, state.user), (key.app, state.app)):
+            current = (await self._store.states.read(target)).state
+            changes: Changes = {
+                name: ((stamp, IMPORT), value)
+                for name, value in wanted.items()
+                if name not in current or current[name] != value
+            }
+            await self._store.states.merge(target, changes)
+
+
+def _log(session: Session, state: Scoped) -> list[Record]:
+    """The session's events, and one more if they do not add up to its state.
+
+    Some services fold differently: a None deletes the key, or a dict is merged into a dict.
+    """
+    records = [_record(event) for event in session.events]
+    told = fold({}, records)
+    wrong = [name for name, value in told.items() if state.session.get(name) != value]
+    if wrong:
+        delta: dict[str, Any] = {name: session.state.get(name) for name in wrong}
+        correction = Event(
+            id=f"{IMPORT}-{session.id}",
+            author=IMPORT,
+            timestamp=session.last_update_time,
+            actions=EventActions(state_delta=delta),
+        )
+        records.append(_record(correction))
+    return records
+
+
+def _record(event: Event) -> Record:
+    fields = event_to_fields(event)
+    return event_record(fields, to_json(fields))
+
+
+def _is_beginning(present: Iterable[Record], wanted: list[Record]) -> bool:
+    ids = [record.event_id for record in present]
+    return ids == [record.event_id for record in wanted[: len(ids)]]
+
+
+def _microseconds(timestamp: float) -> int:
+    """A stamp of that time, but never of a time to come."""
+    now = time.time_ns() // 1000
+    return min(int(timestamp * 1_000_000), now) if math.isfinite(timestamp) else 0

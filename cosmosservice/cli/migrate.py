@@ -1,0 +1,146 @@
+"""Copies all sessions of one service into another, session by session, and checks the copy."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from google.adk.sessions import Session
+from google.adk.sessions.base_session_service import BaseSessionService
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cosmosservice import CosmosSessionService
+from cosmosservice.cli.console import Problem, err, out, print_json, settings_of
+from cosmosservice.cli.importer import Importer, Outcome
+from cosmosservice.cli.sources import apps_of, opened
+from cosmosservice.cli.timeline import clean
+
+SIDE_BY_SIDE = 8
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    events: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+class Migration:
+    """`target` None: a dry run, which reads everything and writes nothing."""
+
+    def __init__(
+        self, target: CosmosSessionService | None, *, done: Callable[[], None] = lambda: None
+    ) -> None:
+        self._target = target
+        self._done = done
+        self.report = Report()
+
+    async def run(self, sessions: AsyncIterator[Session]) -> Report:
+        """Several sessions at a time; each one in order."""
+        waiting: asyncio.Queue[Session | None] = asyncio.Queue(SIDE_BY_SIDE)
+
+        async def work() -> None:
+            while (session := await waiting.get()) is not None:
+                await self._copy(session)
+                self._done()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(SIDE_BY_SIDE):
+                    group.create_task(work())
+                async for session in sessions:
+                    await waiting.put(session)
+                for _ in range(SIDE_BY_SIDE):
+                    await waiting.put(None)
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None  # the first one stops the others
+        return self.report
+
+    async def _copy(self, session: Session) -> None:
+        self.report.events += len(session.events)
+        if self._target is None:
+            self.report.outcomes["to copy"] += 1
+            return
+        outcome = await self._target._run("import", lambda s: Importer(s).copy(session))
+        self.report.outcomes[outcome] += 1
+        if outcome is Outcome.DIFFERENT:
+            self._problem(session, "the target has another session of this id; it was left alone")
+            return
+        wrong = await self._target._run("verify", lambda s: Importer(s).differs(session))
+        if wrong:
+            self._problem(session, wrong)
+
+    def _problem(self, session: Session, what: str) -> None:
+        where = f"{session.app_name} / {session.user_id} / {session.id}"
+        self.report.problems.append(f"{where}: {what}")
+
+
+async def migrate(
+    source_uri: str, target_uri: str, apps: list[str], *, dry_run: bool, as_json: bool
+) -> None:
+    settings_of(target_uri)  # a mistake in it is told before the source is read
+    progress = Progress(
+        TextColumn("sessions"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        disable=not err.is_terminal,
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        source = await stack.enter_async_context(opened(source_uri))
+        found = await listed(source, apps or await apps_of(source, source_uri))
+        target = None
+        if not dry_run:
+            target = await stack.enter_async_context(CosmosSessionService(uri=target_uri))
+        stack.enter_context(progress)
+        bar = progress.add_task("", total=len(found))
+        migration = Migration(target, done=lambda: progress.advance(bar))
+        report = await migration.run(loaded(source, found))
+    print_report(report, as_json)
+
+
+async def listed(
+    source: BaseSessionService, apps: list[str], user_id: str | None = None
+) -> list[Session]:
+    """The sessions without their events."""
+    found: list[Session] = []
+    for app_name in apps:
+        found += (await source.list_sessions(app_name=app_name, user_id=user_id)).sessions
+    return found
+
+
+async def loaded(source: BaseSessionService, sessions: list[Session]) -> AsyncIterator[Session]:
+    """The same with their events; what was deleted meanwhile is left out."""
+    for each in sessions:
+        session = await source.get_session(
+            app_name=each.app_name, user_id=each.user_id, session_id=each.id
+        )
+        if session is not None:
+            yield session
+
+
+def print_report(report: Report, as_json: bool) -> None:
+    """Says what was done; raises if the copy is not what the source is."""
+    if as_json:
+        print_json(
+            {
+                "sessions": dict(report.outcomes),
+                "events": report.events,
+                "problems": report.problems,
+            }
+        )
+    else:
+        counts = [f"{count:,} {outcome}" for outcome, count in report.outcomes.items()]
+        total = report.outcomes.total()
+        out.print(f"{total:,} sessions ({', '.join(counts)})" if counts else "No sessions.")
+        out.print(f"{report.events:,} events")
+        for problem in report.problems:
+            err.print(clean(problem), markup=False)
+    if report.problems:
+        raise Problem(f"{len(report.problems):,} sessions are not in the target as in the source.")

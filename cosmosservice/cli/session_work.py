@@ -1,0 +1,150 @@
+"""What `cosmosservice sessions …` does. Imports ADK, so it is imported by the commands that run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from typing import IO, Any
+
+from google.adk.sessions import Session
+from rich.table import Table
+from rich.text import Text
+
+from cosmosservice import CosmosSessionService
+from cosmosservice.cli import archive
+from cosmosservice.cli.console import Problem, SessionName, err, out, print_json, settings_of
+from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
+from cosmosservice.cli.sources import apps_of
+from cosmosservice.cli.timeline import clean, event_rows, moment, session_view
+from cosmosservice.data_converters import event_to_fields
+
+
+@contextlib.asynccontextmanager
+async def service_of(
+    uri: str | None, *, writes: bool = False
+) -> AsyncIterator[CosmosSessionService]:
+    """Only what stores sessions makes a store; looking at one that is not there is a mistake."""
+    settings_of(uri, existing=not writes)
+    async with CosmosSessionService(uri=uri, ensure=None if writes else "verify") as service:
+        yield service
+
+
+async def _existing(service: CosmosSessionService, name: SessionName) -> Session:
+    session = await service.get_session(
+        app_name=name.app_name, user_id=name.user_id, session_id=name.session_id
+    )
+    if session is None:
+        raise Problem(
+            f"There is no session {name.session_id!r} of user {name.user_id!r} in app"
+            f" {name.app_name!r}. `cosmosservice sessions list` shows those that are there."
+        )
+    return session
+
+
+async def list_sessions(
+    uri: str | None,
+    app_name: str | None,
+    user_id: str | None,
+    *,
+    deleted: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    conditions = ["c.status = @status"] + ["c.app_name = @app"] * (app_name is not None)
+    text = (
+        "SELECT TOP @limit c.app_name, c.user_id, c.session_id, c.last_update_time, c.created_at,"
+        f" c.revision, c.first_seq FROM c WHERE {' AND '.join(conditions)}"
+        " ORDER BY c.last_update_time DESC"
+    )
+    parameters: dict[str, Any] = {"limit": limit, "status": "deleted" if deleted else "active"}
+    if app_name is not None:
+        parameters["app"] = app_name
+    async with service_of(uri) as service:
+        found = await service._run(
+            "list_sessions", lambda s: s.connection.sessions.query(text, parameters, user_id)
+        )
+    for each in found:
+        each["events"] = each.pop("revision") - each.pop("first_seq") + 1 - deleted
+    if as_json:
+        for each in found:
+            print_json(each)
+        return
+    table = Table("session", "app", "user", "events", "last update", box=None, pad_edge=False)
+    for each in found:
+        names = (Text(clean(str(each[name]))) for name in ("session_id", "app_name", "user_id"))
+        table.add_row(*names, f"{each['events']:,}", moment(each["last_update_time"]))
+    out.print(table)
+    if len(found) == limit:
+        err.print(f"The latest {limit}; more with --limit.")
+
+
+async def show(uri: str | None, name: SessionName, *, as_json: bool) -> None:
+    async with service_of(uri) as service:
+        session = await _existing(service, name)
+    if as_json:
+        for line in archive.session_lines(session):
+            print_json(line)
+    else:
+        out.print(session_view(session))
+
+
+async def tail(
+    uri: str | None, name: SessionName, *, last: int, interval: float, as_json: bool
+) -> None:
+    async with service_of(uri) as service:
+        session = await _existing(service, name)
+        shown = max(0, len(session.events) - last)
+        while True:
+            new = session.events[shown:]
+            if as_json:
+                for event in new:
+                    print_json({"event": event_to_fields(event)})
+            elif new:
+                before = session.events[shown - 1] if shown else None
+                out.print(event_rows(new, shown + 1, before))
+            sys.stdout.flush()
+            shown += len(new)
+            await asyncio.sleep(interval)
+            # Events that were seen are not sent again: a look costs a few RU, however many.
+            session = await _existing(service, name)
+
+
+async def export(
+    uri: str | None,
+    app_name: str | None,
+    user_id: str | None,
+    session_id: str | None,
+    output: IO[bytes],
+) -> None:
+    async with service_of(uri) as service:
+        apps = [app_name] if app_name is not None else await apps_of(service, uri or "")
+        chosen = [
+            session
+            for session in await listed(service, apps, user_id)
+            if session_id in (None, session.id)
+        ]
+        count = await archive.write(loaded(service, chosen), output)
+    err.print(f"{count:,} sessions written.")
+
+
+async def import_file(uri: str | None, file: IO[bytes], *, dry_run: bool, as_json: bool) -> None:
+    async def from_file() -> AsyncIterator[Session]:
+        for session in archive.read(file):
+            yield session
+
+    if dry_run:
+        print_report(await Migration(None).run(from_file()), as_json)
+        return
+    async with service_of(uri, writes=True) as service:
+        print_report(await Migration(service).run(from_file()), as_json)
+
+
+async def delete(uri: str | None, name: SessionName) -> None:
+    async with service_of(uri) as service:
+        await _existing(service, name)
+        await service.delete_session(
+            app_name=name.app_name, user_id=name.user_id, session_id=name.session_id
+        )
+    err.print("Deleted. `cosmosservice sessions restore` brings it back.")

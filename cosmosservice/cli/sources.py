@@ -1,0 +1,75 @@
+"""Opens any session service that a URI names, and finds out which apps it holds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from google.adk.sessions.base_session_service import BaseSessionService
+
+from cosmosservice import CosmosSessionService
+from cosmosservice.cli.console import UsageProblem, settings_of
+
+APPS = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
+SQL_APPS = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name"
+
+
+@contextlib.asynccontextmanager
+async def opened(uri: str) -> AsyncIterator[BaseSessionService]:
+    """The service behind the URI: ours, or one that ADK's own commands would open."""
+    if uri.startswith("cosmosdb:"):
+        settings_of(uri, existing=True)
+        async with CosmosSessionService(uri=uri, ensure="verify") as ours:
+            yield ours
+        return
+    service = _adk_service(uri)
+    try:
+        yield service
+    finally:
+        close = getattr(service, "close", None)
+        if close is not None:
+            await close()
+
+
+def _adk_service(uri: str) -> BaseSessionService:
+    from google.adk.cli.utils.service_factory import create_session_service_from_options
+
+    scheme = urlsplit(uri).scheme
+    if not scheme:
+        raise UsageProblem("A source is a URI, such as sqlite:///sessions.db.")
+    if scheme == "sqlite" and not os.path.exists(_sqlite_path(uri)):
+        raise UsageProblem(f"There is no file {_sqlite_path(uri)}.")
+    try:
+        return create_session_service_from_options(base_dir=os.getcwd(), session_service_uri=uri)
+    except ImportError as missing:
+        reason = f"{scheme}:// needs {missing.name or 'a package'}, which is not installed: "
+        raise UsageProblem(reason + "pip install 'google-adk[db]'.") from None
+    except (ValueError, RuntimeError) as error:
+        # Only the first line: what follows may quote the URI with its password.
+        reason = str(error).splitlines()[0].replace(uri, f"{scheme}://…")
+        raise UsageProblem(f"ADK cannot open this source: {reason}") from None
+
+
+async def apps_of(service: BaseSessionService, uri: str) -> list[str]:
+    """ADK's services cannot be asked for their apps; the databases behind them can."""
+    if isinstance(service, CosmosSessionService):
+        found = await service._run("list_apps", lambda s: s.connection.sessions.query(APPS, {}))
+        return sorted(str(each) for each in found)
+    engine: Any = getattr(service, "db_engine", None)
+    if engine is not None:
+        from sqlalchemy import text  # type: ignore[import-not-found,unused-ignore]
+
+        async with engine.connect() as connection:
+            return list((await connection.execute(text(SQL_APPS))).scalars())
+    if urlsplit(uri).scheme == "sqlite":
+        with contextlib.closing(sqlite3.connect(_sqlite_path(uri))) as database:
+            return [name for (name,) in database.execute(SQL_APPS)]
+    raise UsageProblem("This source cannot be asked for its apps: name them with --app.")
+
+
+def _sqlite_path(uri: str) -> str:
+    return unquote(urlsplit(uri).path).removeprefix("/")

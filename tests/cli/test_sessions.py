@@ -1,0 +1,141 @@
+"""`cosmosservice sessions …`"""
+
+import asyncio
+import json
+
+import pytest
+
+from cosmosservice import CosmosSessionService
+from cosmosservice.cli import session_work
+from cosmosservice.cli.console import SessionName
+from tests.cli.conftest import said
+
+FIRST = ("--app", "shop", "--user", "ada", "first")
+
+
+def stored(session_id="first", path="store.db"):
+    async def get():
+        async with CosmosSessionService.embedded(path) as service:
+            return await service.get_session(app_name="shop", user_id="ada", session_id=session_id)
+
+    return asyncio.run(get())
+
+
+def test_list_shows_every_session(command, conversation):
+    shown = command("sessions", "list")
+    assert shown.code == 0
+    row = next(line for line in shown.out.splitlines() if line.startswith("first"))
+    assert row.split()[:4] == ["first", "shop", "ada", "2"]
+
+
+def test_list_for_scripts(command, conversation):
+    shown = command("sessions", "list", "--app", "shop", "--user", "ada", "--json")
+    (line,) = shown.out.splitlines()
+    found = json.loads(line)
+    assert (found["session_id"], found["events"]) == ("first", 2)
+    assert found["last_update_time"] == 101.5
+
+
+def test_list_of_another_app_is_empty(command, conversation):
+    assert command("sessions", "list", "--app", "other", "--json").out == ""
+
+
+def test_show_is_a_timeline(command, conversation):
+    shown = command("sessions", "show", *FIRST)
+    assert shown.code == 0
+    rows = [" ".join(line.split()) for line in shown.out.splitlines()]
+    assert "#2 +1.5 s waiter Here you are" in rows
+    assert 'user:name "Ada"' in rows
+    assert 'cart = ["tea"]' in rows
+
+
+def test_show_for_scripts(command, conversation):
+    head, *events = map(json.loads, command("sessions", "show", *FIRST, "--json").out.splitlines())
+    assert head["session"]["state"] == {"cart": ["tea"], "user:name": "Ada", "app:open": True}
+    assert [e["event"]["content"]["parts"][0]["text"] for e in events] == [
+        "Tea, please",
+        "Here you are",
+    ]
+
+
+def test_show_of_a_missing_session_says_so(command, conversation):
+    shown = command("sessions", "show", "--app", "shop", "--user", "ada", "second")
+    assert shown.code == 1
+    assert shown.err.startswith("Error: There is no session 'second' of user 'ada' in app 'shop'.")
+
+
+def test_looking_into_a_store_that_is_not_there_makes_none(command, folder):
+    shown = command("sessions", "list")
+    assert shown.code == 2
+    assert "There is no file store.db" in shown.err
+    assert list(folder.iterdir()) == []
+
+
+def test_tail_shows_what_is_appended_meanwhile(conversation, capsys):
+    async def follow():
+        async with CosmosSessionService.embedded("store.db") as service:
+            session = await service.get_session(app_name="shop", user_id="ada", session_id="first")
+            name = SessionName("shop", "ada", "first")
+            tail = asyncio.create_task(
+                session_work.tail(None, name, last=1, interval=0.01, as_json=False)
+            )
+            seen = ""
+            while "Here you are" not in seen:
+                await asyncio.sleep(0.01)
+                seen += capsys.readouterr().out
+            await service.append_event(session, said("And milk"))
+            while "And milk" not in seen:
+                await asyncio.sleep(0.01)
+                seen += capsys.readouterr().out
+            tail.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await tail
+            return seen
+
+    seen = asyncio.run(follow())
+    assert "Tea, please" not in seen
+    assert seen.count("Here you are") == 1
+    assert "#3" in seen
+
+
+def test_exported_sessions_come_back_equal(command, conversation, folder):
+    before = stored()
+    assert command("sessions", "export", "-o", "all.jsonl").code == 0
+    done = command("sessions", "import", "all.jsonl", "--uri", "cosmosdb://embedded/copy.db")
+    assert done.code == 0
+    assert "1 sessions (1 copied)" in done.out
+    after = stored(path="copy.db")
+    assert after.events == before.events
+    assert after.state == before.state
+    assert after.last_update_time == before.last_update_time
+
+
+def test_export_goes_to_standard_output(command, conversation):
+    lines = command("sessions", "export", "--app", "shop", "--session", "first").out.splitlines()
+    assert json.loads(lines[0]) == {"format": "cosmosservice-sessions", "version": 1}
+    assert len(lines) == 4
+
+
+def test_file_that_is_cut_off_is_refused(command, conversation, folder):
+    command("sessions", "export", "-o", "all.jsonl")
+    whole = folder.joinpath("all.jsonl").read_bytes()
+    folder.joinpath("cut.jsonl").write_bytes(b"".join(whole.splitlines(True)[:-1]))
+    done = command("sessions", "import", "cut.jsonl", "--uri", "cosmosdb://embedded/copy.db")
+    assert done.code == 1
+    assert "damaged or cut off" in done.err
+
+
+def test_file_of_another_kind_is_refused(command, folder):
+    folder.joinpath("other.jsonl").write_text('{"a": 1}\n')
+    done = command("sessions", "import", "other.jsonl")
+    assert done.code == 1
+    assert "not a file that `cosmosservice sessions export` wrote" in done.err
+
+
+def test_delete(command, conversation):
+    assert command("sessions", "delete", *FIRST).code == 0
+    assert stored() is None
+    assert command("sessions", "list", "--json").out == ""
+    (gone,) = command("sessions", "list", "--deleted", "--json").out.splitlines()
+    assert json.loads(gone)["events"] == 2
+    assert command("sessions", "delete", *FIRST).code == 1

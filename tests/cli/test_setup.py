@@ -1,0 +1,160 @@
+"""`cosmosservice doctor`, `init`, `init-agent`, `bench`, `emulator`, and mistakes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from azure.cosmos import CosmosClient, PartitionKey
+
+from cosmos_emulator import Emulator
+from cosmosservice import cli as package
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def findings(shown):
+    return {each["check"]: each for each in map(json.loads, shown.out.splitlines())}
+
+
+def test_doctor_finds_a_new_store_healthy(command):
+    assert command("init").code == 0
+    shown = command("doctor", "--json")
+    assert shown.code == 0
+    found = findings(shown)
+    assert {each["status"] for each in found.values()} == {"ok"}
+    assert set(found) >= {"settings", "connection", "write regions", "container events", "latency"}
+
+
+def test_doctor_is_readable(command):
+    command("init")
+    assert "✓ container sessions  partition key /user_id" in command("doctor").out
+
+
+def test_doctor_says_which_container_is_missing_and_what_to_do(command):
+    Emulator("store.db").close()
+    shown = command("doctor", "--json")
+    assert shown.code == 1
+    missing = findings(shown)["container sessions"]
+    assert missing["status"] == "fail"
+    assert "cosmosservice init" in missing["advice"]
+
+
+def test_doctor_recognises_a_wrong_partition_key_and_dear_indexing(command):
+    with Emulator("store.db") as emulator:
+        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        database = client.create_database("adk")
+        database.create_container("sessions", PartitionKey("/id"))
+        database.create_container("events", PartitionKey("/session_id"))
+    found = findings(command("doctor", "--json"))
+    assert found["container sessions"]["status"] == "fail"
+    assert found["container sessions"]["found"] == "its partition key is /id, not /user_id"
+    assert found["container events"]["status"] == "warn"
+    assert "time to live" in found["container events"]["advice"]
+    assert "indexes every path" in found["container events"]["advice"]
+
+
+def test_doctor_says_when_nobody_answers(command, monkeypatch):
+    monkeypatch.setenv("COSMOSDB_KEY", "c2VjcmV0")
+    shown = command("doctor", "--json", "--uri", "cosmosdb://127.0.0.1:9/adk?protocol=http")
+    assert shown.code == 1
+    assert findings(shown)["connection"]["status"] == "fail"
+    assert "firewall" in findings(shown)["connection"]["advice"]
+    assert "c2VjcmV0" not in shown.out + shown.err
+
+
+def test_missing_settings_are_a_message_and_no_traceback(command, monkeypatch):
+    monkeypatch.delenv("COSMOSDB_ENDPOINT")
+    shown = command("doctor")
+    assert shown.code == 2
+    assert shown.err.startswith("Error: COSMOSDB_ENDPOINT is missing: set it in the environment")
+
+
+def test_init_prints_for_people_whose_identity_may_not(command):
+    uri = "cosmosdb://contoso.documents.azure.com/agents"
+    bicep = command("init", "--print", "bicep", "--uri", uri)
+    assert bicep.code == 0
+    assert "param accountName string = 'contoso'" in bicep.out
+    az = command("init", "--print", "az", "--uri", uri)
+    assert "az cosmosdb sql container create --account-name contoso" in az.out
+
+
+def test_init_with_entra_id_points_to_print(command):
+    shown = command("init", "--uri", "cosmosdb://contoso.documents.azure.com/agents")
+    assert shown.code == 2
+    assert "--print az" in shown.err
+
+
+@pytest.mark.parametrize("options", [[], ["--yaml"]])
+def test_init_agent_writes_the_file_once(command, folder, options):
+    name = "services.yaml" if options else "services.py"
+    assert command("init-agent", "agents", *options).code == 0
+    text = folder.joinpath("agents", name).read_text()
+    assert "cosmosservice.adk" in text
+    again = command("init-agent", "agents", *options)
+    assert again.code == 0
+    assert "already" in again.err
+
+
+def test_init_agent_leaves_a_file_of_yours_alone(command, folder):
+    folder.joinpath("services.py").write_text("mine = 1\n")
+    shown = command("init-agent", folder)
+    assert shown.code == 1
+    assert "import cosmosservice.adk" in shown.err
+    assert folder.joinpath("services.py").read_text() == "mine = 1\n"
+
+
+def test_example_has_what_init_agent_writes(command, folder):
+    command("init-agent", "agents")
+    written = folder.joinpath("agents", "services.py").read_text()
+    assert written == EXAMPLES.joinpath("agents", "services.py").read_text()
+
+
+def test_bench_measures_time_and_request_units(command):
+    rows = json.loads(command("bench", "--turns", "2", "--json").out)
+    assert {row["operation"]: row["count"] for row in rows} == {
+        "create_session": 1,
+        "get_session": 2,
+        "append_event": 8,
+    }
+    assert all(row["request_units"] > 0 for row in rows)
+    assert command("sessions", "list", "--json").out == ""
+
+
+def test_emulator_serves_and_doctor_reaches_it(command, folder, monkeypatch):
+    server = subprocess.Popen(
+        [sys.executable, "-m", "cosmosservice.cli", "emulator", "--port=0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        endpoint = server.stdout.readline().split()[1]
+        key = server.stdout.readline().split()[1]
+        monkeypatch.setenv("COSMOSDB_ENDPOINT", endpoint)
+        monkeypatch.setenv("COSMOSDB_KEY", key)
+        monkeypatch.setenv("COSMOSDB_DATABASE", "adk")
+        assert command("init").code == 0
+        assert command("doctor").code == 0
+        monkeypatch.setenv("COSMOSDB_KEY", "d3Jvbmc=")
+        refused = command("doctor", "--json")
+        assert refused.code == 1
+        assert "primary key" in findings(refused)["connection"]["advice"]
+    finally:
+        server.terminate()
+        server.wait(30)
+        server.stdout.close()
+
+
+def test_without_click_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, "cosmosservice.cli.commands", raising=False)
+    monkeypatch.setitem(sys.modules, "click", None)
+    with pytest.raises(SystemExit, match=r"pip install 'cosmosservice\[cli\]'"):
+        package.main()
+
+
+def test_help_starts_fast_because_it_imports_no_adk():
+    code = "import sys, cosmosservice.cli.commands as _; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert not loaded & {"google.adk.sessions", "google.genai", "azure.cosmos", "cosmos_emulator"}
