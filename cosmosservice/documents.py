@@ -284,7 +284,7 @@ def session_document(
     }
     ttl = session_ttl(incarnation)
     if ttl is not None:
-        document |= {"ttl": ttl, "renewed_at": now}
+        document |= {"ttl": ttl, "renewed_at": now, "events_renewed_at": now}
     if pending:
         document["pending"] = pending
     return document

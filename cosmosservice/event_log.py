@@ -126,7 +126,7 @@ class EventLog:
     """Appends to and reads from the events container."""
 
     def __init__(self, container: Container, clock: HybridClock) -> None:
-        self._container = container
+        self.container = container
         self._clock = clock
 
     async def append(self, key: SessionKey, record: Record, ttl: int | None = None) -> None:
@@ -146,7 +146,7 @@ class EventLog:
         if ttl is not None:
             document["ttl"] = ttl
         try:
-            record.etag = await self._container.create(document)
+            record.etag = await self.container.create(document)
         except Exception:
             if upload:
                 await self._discard(key, upload, fields["chunks"]["count"])
@@ -157,14 +157,14 @@ class EventLog:
         """The records from `first` on (and before `before`), in order."""
         last = key.last_id if before is None else key.first_id(before)
         parameters = {"first": key.first_id(first), "last": last}
-        found = await self._container.query(LATER, parameters, key.session_id)
+        found = await self.container.query(LATER, parameters, key.session_id)
         return await self._records(key, found)
 
     async def next(self, key: SessionKey, first: int, count: int) -> list[Record]:
         """The `count` records from `first` on."""
         parameters = {"count": count, "first": key.first_id(first), "last": key.last_id}
         return await self._records(
-            key, await self._container.query(NEXT, parameters, key.session_id)
+            key, await self.container.query(NEXT, parameters, key.session_id)
         )
 
     async def newest(
@@ -173,7 +173,7 @@ class EventLog:
         """The last `count` records (before `before`), in order."""
         last = key.last_id if before is None else key.first_id(before)
         parameters = {"count": count, "first": key.first_id(first), "last": last}
-        found = await self._container.query(NEWEST, parameters, key.session_id)
+        found = await self.container.query(NEWEST, parameters, key.session_id)
         return await self._records(key, found[::-1])
 
     async def _records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
@@ -235,7 +235,7 @@ class EventLog:
             }
             if ttl is not None:
                 document["ttl"] = ttl
-            await self._container.create(document)
+            await self.container.create(document)
 
         try:
             await together(*(create(number, piece) for number, piece in enumerate(pieces)))
@@ -257,7 +257,7 @@ class EventLog:
             upload, count = document["chunks"]["upload"], int(document["chunks"]["count"])
             chunks = await together(
                 *(
-                    self._container.read(key.chunk_id(upload, number), key.session_id)
+                    self.container.read(key.chunk_id(upload, number), key.session_id)
                     for number in range(count)
                 )
             )
@@ -280,7 +280,7 @@ class EventLog:
         """Removes the chunks of an event that was not stored; purge removes what this misses."""
         for number in range(count):
             try:
-                await self._container.delete(key.chunk_id(upload, number), key.session_id)
+                await self.container.delete(key.chunk_id(upload, number), key.session_id)
             except Exception as problem:
                 logger.debug("An unused chunk stays behind: %s", type(problem).__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cosmosservice.concurrency import Locks, together
@@ -17,6 +17,7 @@ from cosmosservice.documents import APP_STATE, USER_STATE, SessionKey, StateKey
 from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.event_log import EventLog, Record
 from cosmosservice.log_view import LogView
+from cosmosservice.retention import must_renew, must_renew_events, renew_events, renewed
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.state_documents import Changes, StateDocuments, newest, record_changes
 
@@ -34,6 +35,7 @@ class _Due:
 
     incarnation: str
     since: float
+    last: float
     failures: int = 0
     timer: asyncio.TimerHandle | None = None
 
@@ -55,20 +57,27 @@ class Projector:
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._locks = Locks()
-        self.after_write: Callable[[SessionDocument], Awaitable[None]] | None = None
 
     # --- in the background
 
     def schedule(self, key: SessionKey, incarnation: str) -> None:
         """Soon; later calls for the same session join in."""
         loop = asyncio.get_running_loop()
+        now = loop.time()
         due = self._due.get(key)
         if due is None or due.incarnation != incarnation:
-            due = self._due[key] = _Due(incarnation, loop.time())
-        elif due.timer is not None:
-            due.timer.cancel()
-        when = min(loop.time() + _QUIET, due.since + _LATEST)
-        due.timer = loop.call_at(when, self._start, key, due)
+            due = self._due[key] = _Due(incarnation, now, now)
+            due.timer = loop.call_at(now + _QUIET, self._check, key, due)
+        due.last = now
+
+    def _check(self, key: SessionKey, due: _Due) -> None:
+        """The timer's: cheaper to look again than to move it with every event."""
+        loop = asyncio.get_running_loop()
+        when = min(due.last + _QUIET, due.since + _LATEST)
+        if when > loop.time():
+            due.timer = loop.call_at(when, self._check, key, due)
+        else:
+            self._start(key, due)
 
     @property
     def lag(self) -> int:
@@ -126,20 +135,20 @@ class Projector:
                 if current is None or current.incarnation != incarnation:
                     return
                 records = await self._behind(key, current)
-                if not records:
+                if not records and not current.pending and not must_renew(current.body):
                     return
                 await self._settle(key, current, records)
+                events = must_renew_events(current.body)
+                if events:
+                    await renew_events(self._log.container, key, incarnation)
                 try:
-                    await self._documents.replace(current, current.followed(records))
+                    body = renewed(current.followed(records), events=events)
+                    await self._documents.replace(current, body)
                 except PreconditionFailed:
                     await asyncio.sleep(0.002 * attempt)
                     continue
                 except NotFound:
                     return
-                if self.after_write is not None:
-                    written = self._documents.known(key)
-                    if written is not None:
-                        await self.after_write(written)
                 return
             logger.warning("Session %r: its document is written by many.", key.session_id)
 

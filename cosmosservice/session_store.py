@@ -48,6 +48,7 @@ from cosmosservice.event_log import EventLog, HybridClock, Record, is_deleted, m
 from cosmosservice.listing import Listing
 from cosmosservice.log_view import LogView
 from cosmosservice.projector import Projector, report_holes
+from cosmosservice.retention import must_renew
 from cosmosservice.session_documents import SessionDocument, SessionDocuments, fold
 from cosmosservice.snapshot import Snapshot
 from cosmosservice.state_documents import StateDocuments, changes_of, newest
@@ -217,7 +218,8 @@ class SessionStore:
             pending = {kind: document.pending_changes(kind) for kind in (USER_STATE, APP_STATE)}
             user_changes = newest((pending[USER_STATE], known.changes[USER_STATE]))
             app_changes = newest((pending[APP_STATE], known.changes[APP_STATE]))
-            if behind or user.pending(user_changes) or app.pending(app_changes):
+            behind_documents = user.pending(user_changes) or app.pending(app_changes)
+            if behind or behind_documents or must_renew(document.body):
                 self.projector.schedule(key, document.incarnation)
             times = [record.timestamp for record in behind if record.is_event]
             return Snapshot(
