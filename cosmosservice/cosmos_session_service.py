@@ -237,7 +237,7 @@ class CosmosSessionService(BaseSessionService):
         """Soft: nobody can append any more, and `restore_session` brings it back."""
         key = _key(app_name, user_id, session_id)
         if key is not None:
-            await self._run("delete_session", lambda store: store.delete(key))
+            await self._run("delete_session", lambda store: store.lifecycle.delete(key))
 
     @override
     async def append_event(self, session: Session, event: Event) -> Event:

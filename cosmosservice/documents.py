@@ -45,6 +45,13 @@ APP_STATE: Final = "app_state"
 
 ACTIVE: Final = "active"
 DELETED: Final = "deleted"
+RESTORING: Final = "restoring"
+PURGING: Final = "purging"
+PURGED: Final = "purged"
+
+# What is left of a purged session keeps old session objects from writing into its place. It goes
+# once none can be alive any more.
+PURGED_TTL: Final = 30 * 24 * 3600
 
 Document = dict[str, Any]
 
@@ -203,9 +210,13 @@ class SessionKey:
         """Greater than the id of every log document ('/' follows '.')."""
         return f"{self.tenant}/"
 
-    def chunk_id(self, upload: str, number: int) -> str:
+    def chunk_id(self, incarnation: str, upload: str, number: int) -> str:
         """Chunks stand before the log ('-' precedes '.'), so no read of the log meets them."""
-        return f"{self.tenant}-{upload}-{number:04d}"
+        return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
+
+    def chunk_range(self, incarnation: str) -> tuple[str, str]:
+        """The first id, and one behind the last, of an incarnation's chunks."""
+        return f"{self.tenant}-{incarnation}-", f"{self.tenant}-{incarnation}."
 
     @property
     def first_chunk_id(self) -> str:

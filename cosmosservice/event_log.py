@@ -115,7 +115,7 @@ def is_deleted(records: Iterable[Record]) -> bool | None:
     """Whether the session is deleted after these records; None if they do not say."""
     deleted = None
     for record in records:
-        if record.kind in (TOMBSTONE, STUB):
+        if record.kind == TOMBSTONE:
             deleted = True
         elif record.kind == RESTORED:
             deleted = False
@@ -149,7 +149,7 @@ class EventLog:
             record.etag = await self.container.create(document)
         except Exception:
             if upload:
-                await self._discard(key, upload, fields["chunks"]["count"])
+                await self._discard(key, record.incarnation, upload, fields["chunks"]["count"])
             raise
         record.ts = int(time.time())
 
@@ -196,7 +196,7 @@ class EventLog:
         kind = document.get("document_type", EVENT)
         fields: Document = {k: v for k, v in document.items() if k not in ENVELOPE}
         if "chunks" in document:
-            fields |= await self._download(key, document)
+            fields |= await self._download(key, incarnation, document)
         stamp = int(_number(document.get("stamp")))
         self._clock.observe(stamp)
         raw = to_json(fields)
@@ -219,17 +219,18 @@ class EventLog:
     async def _upload(
         self, key: SessionKey, record: Record, fields: Document, ttl: int | None
     ) -> tuple[str, Document]:
-        upload = secrets.token_hex(8)
+        upload, incarnation = secrets.token_hex(8), record.incarnation
         packed = await asyncio.to_thread(zlib.compress, record.raw, 1)
         pieces = [packed[i : i + _CHUNK_BYTES] for i in range(0, len(packed), _CHUNK_BYTES)]
 
         async def create(number: int, piece: bytes) -> None:
             document: Document = {
-                "id": key.chunk_id(upload, number),
+                "id": key.chunk_id(incarnation, upload, number),
                 "document_type": CHUNK,
                 "session_id": key.session_id,
                 "user_id": key.user_id,
                 "app_name": key.app_name,
+                "incarnation": incarnation,
                 "event_id": record.event_id,
                 "data": base64.b64encode(piece).decode("ascii"),
             }
@@ -240,7 +241,7 @@ class EventLog:
         try:
             await together(*(create(number, piece) for number, piece in enumerate(pieces)))
         except BaseException:
-            await self._discard(key, upload, len(pieces))
+            await self._discard(key, incarnation, upload, len(pieces))
             raise
         envelope = ("event_id", "timestamp", "author", "invocation_id", "partial")
         small = {name: fields[name] for name in envelope if name in fields}
@@ -252,12 +253,12 @@ class EventLog:
         }
         return upload, small
 
-    async def _download(self, key: SessionKey, document: Document) -> Document:
+    async def _download(self, key: SessionKey, incarnation: str, document: Document) -> Document:
         try:
             upload, count = document["chunks"]["upload"], int(document["chunks"]["count"])
             chunks = await together(
                 *(
-                    self.container.read(key.chunk_id(upload, number), key.session_id)
+                    self.container.read(key.chunk_id(incarnation, upload, number), key.session_id)
                     for number in range(count)
                 )
             )
@@ -276,11 +277,13 @@ class EventLog:
             )
             return {"content": "unreadable"}  # becomes a placeholder event
 
-    async def _discard(self, key: SessionKey, upload: str, count: int) -> None:
+    async def _discard(self, key: SessionKey, incarnation: str, upload: str, count: int) -> None:
         """Removes the chunks of an event that was not stored; purge removes what this misses."""
         for number in range(count):
             try:
-                await self.container.delete(key.chunk_id(upload, number), key.session_id)
+                await self.container.delete(
+                    key.chunk_id(incarnation, upload, number), key.session_id
+                )
             except Exception as problem:
                 logger.debug("An unused chunk stays behind: %s", type(problem).__name__)
 

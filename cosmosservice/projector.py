@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cosmosservice.concurrency import Locks, together
 from cosmosservice.cosmos_client import NotFound, PreconditionFailed
-from cosmosservice.documents import APP_STATE, USER_STATE, SessionKey, StateKey
+from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey, StateKey
 from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.event_log import EventLog, Record
 from cosmosservice.log_view import LogView
@@ -133,6 +133,8 @@ class Projector:
             for attempt in range(_ATTEMPTS):
                 current = self._documents.known(key) or await self._documents.read(key)
                 if current is None or current.incarnation != incarnation:
+                    return
+                if current.status != ACTIVE:
                     return
                 records = await self._behind(key, current)
                 if not records and not current.pending and not must_renew(current.body):

@@ -16,7 +16,6 @@ from cosmosservice.documents import (
     APP_STATE,
     DELETED,
     RESTORED,
-    STUB,
     TOMBSTONE,
     Document,
     SessionKey,
@@ -97,16 +96,19 @@ class SessionDocument:
         )
         return default
 
+    def with_status(self, status: str) -> Document:
+        body = {k: v for k, v in self.body.items() if not k.startswith("_")}
+        return body | {"status": status, "updated_at": iso(time.time())}
+
     def followed(self, records: list[Record]) -> Document:
         """The document as of the last of these records, which follow its revision."""
-        body = {k: v for k, v in self.body.items() if k != "pending" and not k.startswith("_")}
-        body["state"] = fold(self.state, records)
-        body["updated_at"] = iso(time.time())
+        body = self.with_status(self.status) | {"state": fold(self.state, records)}
+        body.pop("pending", None)
         for record in records:
             body["revision"] = record.seq
             if record.is_event and math.isfinite(record.timestamp):
                 body["last_update_time"] = record.timestamp
-            elif record.kind in (TOMBSTONE, STUB):
+            elif record.kind == TOMBSTONE:
                 body["status"] = DELETED
             elif record.kind == RESTORED:
                 body["status"] = ACTIVE

@@ -22,8 +22,12 @@ from cosmosservice.data_converters import to_json
 from cosmosservice.documents import (
     ACTIVE,
     APP_STATE,
+    DELETED,
     ITEM_LIMIT,
-    TOMBSTONE,
+    PURGED,
+    PURGING,
+    RESTORING,
+    STUB,
     USER_STATE,
     Document,
     Marker,
@@ -44,7 +48,8 @@ from cosmosservice.errors import (
     TooLargeError,
     UnavailableError,
 )
-from cosmosservice.event_log import EventLog, HybridClock, Record, is_deleted, mark
+from cosmosservice.event_log import EventLog, HybridClock, Record, is_deleted
+from cosmosservice.lifecycle import Lifecycle
 from cosmosservice.listing import Listing
 from cosmosservice.log_view import LogView
 from cosmosservice.projector import Projector, report_holes
@@ -96,6 +101,9 @@ class SessionStore:
         self.states = StateDocuments(connection.sessions, self._cache, self.clock)
         self.documents = SessionDocuments(connection.sessions, self._cache, self.clock)
         self.projector = Projector(self.documents, self.states, self.log, self._view)
+        self.lifecycle = Lifecycle(
+            self.documents, self.log, self.projector, self.clock, connection.sessions, self._extend
+        )
         self.listing = Listing(connection.sessions, self.states, self.projector)
 
     # --- create
@@ -157,10 +165,10 @@ class SessionStore:
                 continue
             if current.incarnation in mine:  # the answer to our write was lost
                 return current
-            if current.status == ACTIVE:
-                if not await self._finish_delete(current):
-                    raise AlreadyExistsError(f"Session with id {key.session_id} already exists.")
+            if await self.lifecycle.complete(current):
                 continue
+            if current.status == ACTIVE:
+                raise AlreadyExistsError(f"Session with id {key.session_id} already exists.")
             body = attempt(current.revision + 1)
             try:
                 await self.documents.replace(current, body)
@@ -200,20 +208,19 @@ class SessionStore:
                 self.states.read(key.app),
                 self._fetch(key, view, newest_events),
             )
-            if document is None:
+            if document is None or document.status in (DELETED, PURGING, PURGED):
                 self._cache.drop(_log(key))
                 return None
+            if document.status == RESTORING:
+                await self.lifecycle.complete(document)
+                continue
             records = await self._assemble(document, view, fetched, newest_events, attempt)
             if records is None:
                 continue
             behind = [record for record in records if record.seq > document.revision]
-            deleted = is_deleted(behind)
-            if deleted is not None:
+            if is_deleted(behind):
                 await self.projector.project(key, document.incarnation)
-            if deleted or (deleted is None and document.status != ACTIVE):
                 return None
-            if deleted is False and document.status != ACTIVE:
-                continue
             known = self._remember_records(document, records)
             pending = {kind: document.pending_changes(kind) for kind in (USER_STATE, APP_STATE)}
             user_changes = newest((pending[USER_STATE], known.changes[USER_STATE]))
@@ -357,9 +364,10 @@ class SessionStore:
             if own is not None:
                 _must_be_same(own, record)
                 return newer + found[: found.index(own)], own
-            if any(not r.is_event for r in found):
+            if is_deleted(found) or any(r.kind == STUB for r in found):
                 raise SessionNotFoundError(f"Session {key.session_id} not found.")
-            if not self._rebase:
+            if not self._rebase or any(not r.is_event for r in found):
+                # Also in rebase mode: what was deleted and restored is not silently continued.
                 raise StaleSessionError(STALE_MESSAGE)
             newer += found
             marker = Marker(marker.incarnation, found[-1].seq)
@@ -395,59 +403,6 @@ class SessionStore:
             changes_of(record.deltas, APP_STATE, stamp),
         )
         record.settled = True
-
-    # --- delete
-
-    async def delete(self, key: SessionKey) -> None:
-        """Soft: a tombstone takes the next place in the log, so that nobody else can."""
-        tombstone = mark(TOMBSTONE)
-        confirmed = False
-        while True:
-            current = await self.documents.read(key)
-            if current is None or current.status != ACTIVE:
-                if confirmed or not await self._exists(key):
-                    return
-                confirmed = True
-                continue
-            confirmed = False
-            found = await self.log.later(key, current.revision + 1)
-            tail = [record for record in found if record.incarnation == current.incarnation]
-            own = any(record.event_id == tombstone.event_id for record in tail)
-            if not own and not is_deleted(tail):
-                tombstone.incarnation = current.incarnation
-                tombstone.seq = (tail[-1].seq if tail else current.revision) + 1
-                tombstone.stamp = self.clock.next()
-                try:
-                    await self.log.append(key, tombstone, event_ttl(current.incarnation))
-                except Conflict:
-                    continue
-                self._extend(key, [*tail, tombstone])
-                own = True
-            await self.projector.project(key, current.incarnation)
-            if own:
-                return
-
-    async def _finish_delete(self, current: SessionDocument) -> bool:
-        """Whether the log says that the session is deleted; if so its document says it now too."""
-        found = await self.log.later(current.key, current.revision + 1)
-        tail = [record for record in found if record.incarnation == current.incarnation]
-        if not is_deleted(tail):
-            return False
-        await self.projector.project(current.key, current.incarnation)
-        return True
-
-    async def _exists(self, key: SessionKey) -> bool:
-        """Decided on the newest version, whatever a read may have shown: a write that cannot
-        succeed, after which this client reads no older version."""
-        try:
-            await self.connection.sessions.replace(
-                {"id": key.document_id, "user_id": key.user_id}, '"never"'
-            )
-        except PreconditionFailed:
-            return True
-        except NotFound:
-            return False
-        raise AssertionError("a replace with an impossible etag succeeded")
 
     # --- what is known
 

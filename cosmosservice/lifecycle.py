@@ -1,0 +1,273 @@
+"""Delete, restore and purge.
+
+Deleting is appending: a tombstone takes the next place in the log, so that nobody else can.
+Restore and purge are announced in the session document first, by If-Match: it decides between
+them and a re-creation, and whoever meets an announcement completes it.
+
+    active ──tombstone──▶ deleted ──▶ restoring ──"restored" record──▶ active
+                             └──────▶ purging ──events become stubs──▶ purged   (expires by TTL)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from cosmosservice.concurrency import together
+from cosmosservice.cosmos_client import Conflict, Container, NotFound, PreconditionFailed
+from cosmosservice.documents import (
+    ACTIVE,
+    DELETED,
+    PURGED,
+    PURGED_TTL,
+    PURGING,
+    RESTORED,
+    RESTORING,
+    STUB,
+    TOMBSTONE,
+    Document,
+    SessionKey,
+    event_ttl,
+)
+from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError
+from cosmosservice.event_log import EventLog, HybridClock, Record, is_deleted, mark
+from cosmosservice.projector import Projector
+from cosmosservice.session_documents import SessionDocument, SessionDocuments
+
+logger = logging.getLogger("cosmosservice")
+
+_AT_ONCE = 8
+_WHOLE_ATTEMPTS = 5
+EVERYTHING = "SELECT * FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
+CHUNK_IDS = "SELECT VALUE c.id FROM c WHERE c.id >= @first AND c.id < @last"
+
+
+class Lifecycle:
+    """The end of sessions, and the way back. Lives on one event loop."""
+
+    def __init__(
+        self,
+        documents: SessionDocuments,
+        log: EventLog,
+        projector: Projector,
+        clock: HybridClock,
+        sessions: Container,
+        remember: Callable[[SessionKey, list[Record]], None],
+    ) -> None:
+        self._documents = documents
+        self._log = log
+        self._projector = projector
+        self._clock = clock
+        self._sessions = sessions
+        self._remember = remember
+
+    async def delete(self, key: SessionKey) -> None:
+        """Soft, and silent if there is nothing to delete."""
+        tombstone = mark(TOMBSTONE)
+        confirmed = False
+        while True:
+            current = await self._documents.read(key)
+            if current is None or current.status in (DELETED, PURGING, PURGED):
+                if confirmed or not await self.exists(key):
+                    return
+                confirmed = True
+                continue
+            confirmed = False
+            if current.status == RESTORING:
+                await self._finish_restore(current)
+                continue
+            tail = await self._tail(current)
+            own = any(record.event_id == tombstone.event_id for record in tail)
+            if not own and not is_deleted(tail):
+                tombstone.incarnation = current.incarnation
+                tombstone.seq = (tail[-1].seq if tail else current.revision) + 1
+                tombstone.stamp = self._clock.next()
+                try:
+                    await self._log.append(key, tombstone, event_ttl(current.incarnation))
+                except Conflict:
+                    continue
+                self._remember(key, [*tail, tombstone])
+                own = True
+            await self._projector.project(key, current.incarnation)
+            if own:
+                return
+
+    async def restore(self, key: SessionKey) -> None:
+        """Brings a deleted session back; silent if it is not deleted."""
+        restoring: str | None = None
+        confirmed = False
+        while True:
+            current = await self._documents.read(key)
+            if current is None or current.status in (PURGING, PURGED):
+                if not confirmed and await self.exists(key):
+                    confirmed = True
+                    continue
+                raise SessionNotFoundError(
+                    f"restore_session: there is no deleted session {key.session_id!r}, or it was"
+                    " purged."
+                )
+            if current.status == RESTORING:
+                restoring = current.incarnation
+                await self._finish_restore(current)
+            elif current.status == DELETED:
+                restoring = current.incarnation
+                try:
+                    await self._documents.replace(current, current.with_status(RESTORING))
+                except (PreconditionFailed, NotFound):
+                    continue
+                announced = self._documents.known(key) or await self._documents.read(key)
+                if announced is not None and announced.status == RESTORING:
+                    await self._finish_restore(announced)
+            elif restoring is not None:
+                if current.incarnation == restoring:
+                    return
+                raise AlreadyExistsError(
+                    f"restore_session: session {key.session_id!r} was created anew meanwhile."
+                )
+            elif is_deleted(await self._tail(current)):
+                await self._projector.project(key, current.incarnation)
+            elif confirmed or not await self.exists(key):
+                return
+            else:
+                confirmed = True
+
+    async def purge(self, key: SessionKey) -> int:
+        """Erases a session, deleting it first if need be. Goes on where another call stopped.
+
+        Returns how many documents of the log lost their content or were removed.
+        """
+        await self.delete(key)
+        erased = 0
+        confirmed = False
+        while True:
+            current = await self._documents.read(key)
+            if current is None or current.status == PURGED:
+                if not confirmed and await self.exists(key):
+                    confirmed = True
+                    continue
+                return erased
+            if current.status == ACTIVE:
+                if erased or not is_deleted(await self._tail(current)):
+                    return erased  # created anew, or restored, by somebody else
+                await self._projector.project(key, current.incarnation)
+            elif current.status == RESTORING:
+                await self._finish_restore(current)
+                return erased
+            elif current.status == PURGING:
+                erased += await self._erase(current)
+            else:
+                announced = current.with_status(PURGING) | {"state": {}}
+                try:
+                    await self._documents.replace(current, announced)
+                except (PreconditionFailed, NotFound):
+                    continue
+
+    async def complete(self, document: SessionDocument) -> bool:
+        """Finishes what was begun and cut short: a delete, a restore, a purge. Whether it did."""
+        if document.status == RESTORING:
+            await self._finish_restore(document)
+            return True
+        if document.status == PURGING:
+            await self._erase(document)
+            return True
+        if document.status == ACTIVE and is_deleted(await self._tail(document)):
+            await self._projector.project(document.key, document.incarnation)
+            return True
+        return False
+
+    async def exists(self, key: SessionKey) -> bool:
+        """Decided on the newest version, whatever a read may have shown: a write that cannot
+        succeed, after which this client reads no older version."""
+        self._documents.forget(key)
+        try:
+            await self._sessions.replace({"id": key.document_id, "user_id": key.user_id}, '"never"')
+        except PreconditionFailed:
+            return True
+        except NotFound:
+            return False
+        raise AssertionError("a replace with an impossible etag succeeded")
+
+    async def _tail(self, document: SessionDocument) -> list[Record]:
+        found = await self._log.later(document.key, document.revision + 1)
+        return [record for record in found if record.incarnation == document.incarnation]
+
+    async def _finish_restore(self, document: SessionDocument) -> None:
+        """The record's place is fixed by the document, so that of several helpers one writes it."""
+        restored = mark(RESTORED)
+        restored.incarnation, restored.seq = document.incarnation, document.revision + 1
+        restored.stamp = self._clock.next()
+        try:
+            await self._log.append(document.key, restored, event_ttl(document.incarnation))
+        except Conflict:
+            pass
+        else:
+            self._remember(document.key, [restored])
+        body = document.with_status(ACTIVE) | {"revision": restored.seq}
+        try:
+            await self._documents.replace(document, body)
+        except (PreconditionFailed, NotFound):
+            pass
+
+    async def _erase(self, document: SessionDocument) -> int:
+        """Every record up to the document's revision is dead, whichever incarnation it is of.
+
+        Events are replaced by stubs, not removed: removing one would free its id for an old
+        session object. All of it expires, later than any session object lives.
+        """
+        key = document.key
+        dead = await self._whole_log(document)
+        incarnations = {str(body.get("incarnation")) for body in dead} | {document.incarnation}
+        chunks: list[str] = []
+        for incarnation in incarnations:
+            parameters = dict(zip(("first", "last"), key.chunk_range(incarnation), strict=True))
+            chunks += await self._log.container.query(  # type: ignore[arg-type]
+                CHUNK_IDS, parameters, key.session_id
+            )
+
+        async def remove(chunk_id: str) -> None:
+            try:
+                await self._log.container.delete(chunk_id, key.session_id)
+            except NotFound:
+                pass
+
+        async def stub(body: Document) -> None:
+            try:
+                await self._log.container.replace(_stub(body), body["_etag"])
+            except (NotFound, PreconditionFailed):
+                pass  # another purger was faster
+
+        todo = [body for body in dead if body.get("ttl") != PURGED_TTL]
+        work = [remove(chunk) for chunk in chunks] + [stub(body) for body in todo]
+        for start in range(0, len(work), _AT_ONCE):
+            await together(*work[start : start + _AT_ONCE])
+        body = document.with_status(PURGED) | {"state": {}, "ttl": PURGED_TTL}
+        try:
+            await self._documents.replace(document, body)
+        except (PreconditionFailed, NotFound):
+            pass
+        return len(work)
+
+    async def _whole_log(self, document: SessionDocument) -> list[Document]:
+        key = document.key
+        parameters = {"first": key.first_id(0), "last": key.first_id(document.revision + 1)}
+        expected = document.revision - document.first_seq + 1
+        for attempt in range(_WHOLE_ATTEMPTS):
+            found = await self._log.container.query(EVERYTHING, parameters, key.session_id)
+            mine = [body for body in found if body.get("incarnation") == document.incarnation]
+            if len(mine) >= expected:
+                return found
+            await asyncio.sleep(0.02 * 2**attempt)
+        logger.warning("Session %r: its log has holes; what is there is purged.", key.session_id)
+        return found
+
+
+def _stub(body: Document) -> Document:
+    kept = ("id", "session_id", "user_id", "app_name", "incarnation", "seq", "schema_version")
+    kind = body.get("document_type")
+    return {name: body[name] for name in kept if name in body} | {
+        "document_type": kind if kind in (TOMBSTONE, RESTORED) else STUB,
+        "event_id": body.get("event_id", ""),
+        "stamp": 0,
+        "ttl": PURGED_TTL,
+    }
