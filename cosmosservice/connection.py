@@ -271,7 +271,8 @@ def container_advice(definition: ContainerDefinition, properties: Mapping[str, A
     policy = properties.get("indexingPolicy", {})
     wanted = definition.indexing_policy
     included = {path["path"] for path in policy.get("includedPaths", [])}
-    if not included >= {path["path"] for path in wanted["includedPaths"]} and "/*" not in included:
+    needed = {path["path"] for path in wanted["includedPaths"]} - {"/id/?"}  # indexed in any case
+    if not included >= needed and "/*" not in included:
         advice.append("its indexing policy leaves out paths that queries use.")
     elif "/*" in included:
         advice.append("it indexes every path, which makes each write dearer than it needs to be.")

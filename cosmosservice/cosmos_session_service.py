@@ -19,12 +19,14 @@ from google.adk.sessions.base_session_service import (
 from google.adk.sessions.session import Session
 from typing_extensions import override
 
+from cosmosservice.administration import Administration
 from cosmosservice.cosmos_client import RequestCharge
-from cosmosservice.data_converters import event_to_fields, fields_to_event, from_json, to_json
-from cosmosservice.documents import SessionKey, StateKey
+from cosmosservice.data_converters import event_to_fields, to_json
+from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.event_log import Record, event_record
 from cosmosservice.io_thread import IoThread
+from cosmosservice.lazy_events import lazy_event
 from cosmosservice.session_store import Appended, MarkerCell, SessionStore
 from cosmosservice.settings import Settings
 from cosmosservice.snapshot import Snapshot
@@ -49,7 +51,7 @@ class SessionPage:
     continuation: str | None
 
 
-class CosmosSessionService(BaseSessionService):
+class CosmosSessionService(Administration, BaseSessionService):
     """Durable, shared ADK sessions on Azure Cosmos DB.
 
         events container, partition /session_id       sessions container, partition /user_id
@@ -183,7 +185,7 @@ class CosmosSessionService(BaseSessionService):
         if count is not None and count < 0:
             raise ValueError("num_recent_events must be greater than or equal to 0.")
         after = config.after_timestamp if config is not None else None
-        snapshot = await self._run("get_session", lambda store: store.read(key, count))
+        snapshot = await self._run("get_session", lambda store: store.reader.read(key, count))
         if snapshot is None:
             return None
         if after is not None:
@@ -196,7 +198,7 @@ class CosmosSessionService(BaseSessionService):
     ) -> ListSessionsResponse:
         """Oldest update first. All of them: see list_sessions_page for many."""
         found, _ = await self._run(
-            "list_sessions", lambda store: store.listing.page(app_name, user_id, None, None)
+            "list_sessions", lambda store: store.listing.page(app_name, user_id)
         )
         return ListSessionsResponse(sessions=[_session(each) for each in found])
 
@@ -207,13 +209,23 @@ class CosmosSessionService(BaseSessionService):
         user_id: str | None = None,
         limit: int = 50,
         continuation: str | None = None,
+        deleted: bool = False,
     ) -> SessionPage:
-        """Up to `limit` sessions, oldest update first; `continuation` from the page before."""
+        """Up to `limit` sessions, oldest update first; `continuation` from the page before.
+
+        With `deleted`, those that can be restored instead.
+        """
         if limit < 1:
             raise ValueError("limit must be at least 1.")
         found, following = await self._run(
             "list_sessions",
-            lambda store: store.listing.page(app_name, user_id, limit, continuation),
+            lambda store: store.listing.page(
+                app_name,
+                user_id,
+                limit=limit,
+                continuation=continuation,
+                status=DELETED if deleted else ACTIVE,
+            ),
         )
         return SessionPage([_session(each) for each in found], following)
 
@@ -272,7 +284,7 @@ class CosmosSessionService(BaseSessionService):
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The user's state, keys without `user:`."""
         key = StateKey.of_user(app_name, user_id)
-        return await self._run("get_user_state", lambda store: store.user_state(key))
+        return await self._run("get_user_state", lambda store: store.reader.user_state(key))
 
     async def flush(self) -> None:
         """Waits until the session documents have caught up with what was appended here."""
@@ -327,7 +339,7 @@ class _Commit:
 def _events_after(
     key: SessionKey, seq: int | None, count: int
 ) -> Callable[[SessionStore], Coroutine[Any, Any, list[Record]]]:
-    return lambda store: store.events_after(key, seq, count)
+    return lambda store: store.reader.events_after(key, seq, count)
 
 
 def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
@@ -341,7 +353,7 @@ def _check_ttl(ttl: int | None) -> None:
 
 
 def _event(record: Record) -> Event:
-    return fields_to_event(from_json(record.raw))
+    return lazy_event(record.raw, record.event_id, record.timestamp)
 
 
 def _session(snapshot: Snapshot) -> Session:

@@ -11,8 +11,8 @@ them and a re-creation, and whoever meets an announcement completes it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable
 
 from cosmosservice.concurrency import together
 from cosmosservice.cosmos_client import Conflict, Container, NotFound, PreconditionFailed
@@ -32,6 +32,7 @@ from cosmosservice.documents import (
 )
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError
 from cosmosservice.event_log import EventLog, HybridClock, Record, is_deleted, mark
+from cosmosservice.log_view import LogViews
 from cosmosservice.projector import Projector
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
 
@@ -52,15 +53,15 @@ class Lifecycle:
         log: EventLog,
         projector: Projector,
         clock: HybridClock,
+        views: LogViews,
         sessions: Container,
-        remember: Callable[[SessionKey, list[Record]], None],
     ) -> None:
         self._documents = documents
         self._log = log
         self._projector = projector
         self._clock = clock
         self._sessions = sessions
-        self._remember = remember
+        self._views = views
 
     async def delete(self, key: SessionKey) -> None:
         """Soft, and silent if there is nothing to delete."""
@@ -87,7 +88,7 @@ class Lifecycle:
                     await self._log.append(key, tombstone, event_ttl(current.incarnation))
                 except Conflict:
                     continue
-                self._remember(key, [*tail, tombstone])
+                self._views.extend(key, [*tail, tombstone])
                 own = True
             await self._projector.project(key, current.incarnation)
             if own:
@@ -202,12 +203,10 @@ class Lifecycle:
         except Conflict:
             pass
         else:
-            self._remember(document.key, [restored])
+            self._views.extend(document.key, [restored])
         body = document.with_status(ACTIVE) | {"revision": restored.seq}
-        try:
+        with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
-        except (PreconditionFailed, NotFound):
-            pass
 
     async def _erase(self, document: SessionDocument) -> int:
         """Every record up to the document's revision is dead, whichever incarnation it is of.
@@ -226,26 +225,21 @@ class Lifecycle:
             )
 
         async def remove(chunk_id: str) -> None:
-            try:
+            with contextlib.suppress(NotFound):
                 await self._log.container.delete(chunk_id, key.session_id)
-            except NotFound:
-                pass
 
         async def stub(body: Document) -> None:
-            try:
+            # Another purger may be faster.
+            with contextlib.suppress(NotFound, PreconditionFailed):
                 await self._log.container.replace(_stub(body), body["_etag"])
-            except (NotFound, PreconditionFailed):
-                pass  # another purger was faster
 
         todo = [body for body in dead if body.get("ttl") != PURGED_TTL]
         work = [remove(chunk) for chunk in chunks] + [stub(body) for body in todo]
         for start in range(0, len(work), _AT_ONCE):
             await together(*work[start : start + _AT_ONCE])
         body = document.with_status(PURGED) | {"state": {}, "ttl": PURGED_TTL}
-        try:
+        with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
-        except (PreconditionFailed, NotFound):
-            pass
         return len(work)
 
     async def _whole_log(self, document: SessionDocument) -> list[Document]:

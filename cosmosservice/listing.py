@@ -10,7 +10,7 @@ from typing import Any
 
 from cosmosservice.concurrency import together
 from cosmosservice.cosmos_client import Container
-from cosmosservice.documents import APP_STATE, USER_STATE, Document, SessionKey, StateKey
+from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, Document, SessionKey, StateKey
 from cosmosservice.projector import Projector
 from cosmosservice.session_documents import SessionDocument
 from cosmosservice.snapshot import Snapshot
@@ -18,14 +18,14 @@ from cosmosservice.state_documents import StateDocument, StateDocuments, parse_s
 from cosmosservice.state_scopes import Scoped
 
 _ORDER = "ORDER BY c.last_update_time, c.user_id, c.session_id"
-_ACTIVE = "c.app_name = @app AND c.status = 'active'"
+_WANTED = "c.app_name = @app AND c.status = @status"
 _LATER = (
     "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
     " OR (c.user_id = @user AND c.session_id > @session))"
 )
-ALL = f"SELECT * FROM c WHERE {_ACTIVE} {_ORDER}"
-FIRST_PAGE = f"SELECT TOP @limit * FROM c WHERE {_ACTIVE} {_ORDER}"
-NEXT_PAGE = f"SELECT TOP @limit * FROM c WHERE {_ACTIVE} AND {_LATER} {_ORDER}"
+ALL = f"SELECT * FROM c WHERE {_WANTED} {_ORDER}"
+FIRST_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} {_ORDER}"
+NEXT_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_LATER} {_ORDER}"
 USER_STATES = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
 
 _Position = tuple[float, str, str]  # (last update, user, session): unique, and the sort order
@@ -40,14 +40,20 @@ class Listing:
         self._projector = projector
 
     async def page(
-        self, app_name: str, user_id: str | None, limit: int | None, continuation: str | None
+        self,
+        app_name: str,
+        user_id: str | None,
+        *,
+        limit: int | None = None,
+        continuation: str | None = None,
+        status: str = ACTIVE,
     ) -> tuple[list[Snapshot], str | None]:
         """The sessions, and the continuation if there may be more."""
         if not app_name:
             return [], None
         # What this process appended a moment ago is listed as it is; what others did follows.
         await self._projector.flush(_concerns(app_name, user_id))
-        parameters: dict[str, Any] = {"app": app_name}
+        parameters: dict[str, Any] = {"app": app_name, "status": status}
         text = ALL
         if limit is not None:
             text = FIRST_PAGE

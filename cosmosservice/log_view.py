@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cosmosservice.documents import APP_STATE, USER_STATE
+from cosmosservice.cache import Cache
+from cosmosservice.documents import APP_STATE, USER_STATE, SessionKey
 from cosmosservice.event_log import Record
 from cosmosservice.state_documents import Changes, newest, record_changes
 
@@ -52,3 +53,49 @@ class LogView:
         if seq + 1 < self.first:
             return None
         return self.records[max(0, seq + 1 - self.first) :] if self.records else []
+
+
+class LogViews:
+    """The views in the cache."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+
+    def of(self, key: SessionKey) -> LogView | None:
+        found: LogView | None = self._cache.get(("log", key))
+        return found
+
+    def drop(self, key: SessionKey) -> None:
+        self._cache.drop(("log", key))
+
+    def put(self, key: SessionKey, view: LogView) -> LogView:
+        self._cache.put(("log", key), view)
+        return view
+
+    def take(
+        self, key: SessionKey, incarnation: str, first_seq: int, records: list[Record]
+    ) -> LogView:
+        """Adds what a reader found: a run without a gap up to the end of the log as it was."""
+        view = self.of(key)
+        if view is None or view.incarnation != incarnation:
+            return self.put(key, LogView(incarnation, first_seq, records))
+        if records and (records[0].seq < view.first or not view.records):
+            newer = [record for record in view.records if record.seq > records[-1].seq]
+            return self.put(key, LogView(incarnation, first_seq, records + newer))
+        view.first_seq = first_seq
+        view.extend(records)
+        return self.put(key, view)
+
+    def extend(self, key: SessionKey, records: list[Record]) -> None:
+        """Adds what a writer stored."""
+        view, first = self.of(key), records[0]
+        if (
+            view is None
+            or view.incarnation != first.incarnation
+            or not view.first <= first.seq <= view.last + 1
+        ):
+            # Nothing is known of the beginning here: 0 makes a reader of everything look for it.
+            view = LogView(first.incarnation, 0, list(records))
+        else:
+            view.extend(records)
+        self.put(key, view)

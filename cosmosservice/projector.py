@@ -16,7 +16,7 @@ from cosmosservice.cosmos_client import NotFound, PreconditionFailed
 from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey, StateKey
 from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.event_log import EventLog, Record
-from cosmosservice.log_view import LogView
+from cosmosservice.log_view import LogViews
 from cosmosservice.retention import must_renew, must_renew_events, renew_events, renewed
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.state_documents import Changes, StateDocuments, newest, record_changes
@@ -48,12 +48,12 @@ class Projector:
         documents: SessionDocuments,
         states: StateDocuments,
         log: EventLog,
-        view_of: Callable[[SessionKey], LogView | None],
+        views: LogViews,
     ) -> None:
         self._documents = documents
         self._states = states
         self._log = log
-        self._view_of = view_of
+        self._views = views
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._locks = Locks()
@@ -131,10 +131,10 @@ class Projector:
         """Brings the document to the end of the log, as far as that is known or can be read."""
         async with self._locks.of(key):
             for attempt in range(_ATTEMPTS):
-                current = self._documents.known(key) or await self._documents.read(key)
-                if current is None or current.incarnation != incarnation:
-                    return
-                if current.status != ACTIVE:
+                current = self._documents.known(key)
+                if not _concerned(current, incarnation):
+                    current = await self._documents.read(key)
+                if current is None or not _concerned(current, incarnation):
                     return
                 records = await self._behind(key, current)
                 if not records and not current.pending and not must_renew(current.body):
@@ -155,7 +155,7 @@ class Projector:
             logger.warning("Session %r: its document is written by many.", key.session_id)
 
     async def _behind(self, key: SessionKey, current: SessionDocument) -> list[Record]:
-        view = self._view_of(key)
+        view = self._views.of(key)
         if view is not None and view.incarnation == current.incarnation:
             known = view.after(current.revision)
             if known:
@@ -188,6 +188,12 @@ class Projector:
             await due[0]
         elif due:
             await together(*due)
+
+
+def _concerned(document: SessionDocument | None, incarnation: str) -> bool:
+    return (
+        document is not None and document.incarnation == incarnation and document.status == ACTIVE
+    )
 
 
 def report_holes(document: SessionDocument, records: list[Record]) -> None:

@@ -7,6 +7,7 @@ order does not matter, so anybody may apply anything again: an append, a repair,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -153,6 +154,12 @@ class StateDocuments:
         waiting.changes = newest((waiting.changes, changes))
         assert waiting.task is not None
         await asyncio.shield(waiting.task)
+
+    async def erase(self, key: StateKey) -> None:
+        """Removes the document."""
+        with contextlib.suppress(NotFound):
+            await self._container.delete(key.document_id, key.user_id)
+        self._cache.drop(key)
 
     async def settle(self) -> None:
         """Waits for the merges under way."""

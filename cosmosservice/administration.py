@@ -1,0 +1,119 @@
+"""What a session store needs besides ADK's interface: restore, erase for good, repair."""
+
+from __future__ import annotations
+
+import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cosmosservice.documents import DELETED, PURGING, SessionKey, StateKey, iso
+from cosmosservice.repair import RepairReport, repair
+from cosmosservice.session_store import SessionStore
+
+T = TypeVar("T")
+
+Progress = Callable[[int, int], None]  # (sessions done, sessions in all)
+
+OF_USER = "SELECT c.session_id, c.user_id, c.app_name, c.status FROM c WHERE c.app_name = @app"
+GONE = (
+    "SELECT c.session_id, c.user_id, c.app_name FROM c"
+    f" WHERE c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before"
+)
+
+
+@dataclass(frozen=True)
+class PurgeReport:
+    """What a purge erased."""
+
+    sessions: int
+    documents: int  # events that lost their content, and chunks that were removed
+
+
+class Administration(ABC):
+    """Operations for operators; the service is one."""
+
+    @abstractmethod
+    async def _run(
+        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
+    ) -> T: ...
+
+    async def restore_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """Brings a deleted session back as it was; silent if it is not deleted.
+
+        Raises SessionNotFoundError if there is none or it was purged.
+        """
+        key = SessionKey(app_name, user_id, session_id.strip())
+        await self._run("restore_session", lambda store: store.lifecycle.restore(key))
+
+    async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
+        """Erases a session for good: its events, their chunks, its state.
+
+        It may be called again after it was cut short. What remains are stubs without content,
+        which keep old session objects out and expire after 30 days.
+        """
+        key = SessionKey(app_name, user_id, session_id.strip())
+        erased = await self._run("purge_session", lambda store: store.lifecycle.purge(key))
+        return PurgeReport(1, erased)
+
+    async def purge_user(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        include_state: bool = False,
+        progress: Progress | None = None,
+    ) -> PurgeReport:
+        """Erases all sessions of a user and, on request, the user's state."""
+        key = StateKey.of_user(app_name, user_id)
+
+        async def purge(store: SessionStore) -> PurgeReport:
+            found = await store.connection.sessions.query(OF_USER, {"app": app_name}, user_id)
+            keys = [_key(body) for body in found if "session_id" in body]
+            report = await _purge(store, keys, progress)
+            if include_state:
+                await store.states.erase(key)
+            return report
+
+        return await self._run("purge_user", purge)
+
+    async def purge_deleted(
+        self,
+        *,
+        older_than: datetime.timedelta = datetime.timedelta(days=30),
+        app_name: str | None = None,
+        progress: Progress | None = None,
+    ) -> PurgeReport:
+        """Erases the sessions that were deleted longer ago than this."""
+        before = datetime.datetime.now(datetime.UTC) - older_than
+
+        async def purge(store: SessionStore) -> PurgeReport:
+            found = await store.connection.sessions.query(GONE, {"before": iso(before.timestamp())})
+            keys = [_key(body) for body in found if app_name in (None, body["app_name"])]
+            return await _purge(store, keys, progress)
+
+        return await self._run("purge_deleted", purge)
+
+    async def repair_session(self, *, app_name: str, user_id: str, session_id: str) -> RepairReport:
+        """Brings the session's documents up to its log now, and says what is wrong with them.
+
+        Not needed in ordinary operation: every reader repairs what it meets.
+        """
+        key = SessionKey(app_name, user_id, session_id.strip())
+        return await self._run("repair_session", lambda store: repair(store, key))
+
+
+async def _purge(
+    store: SessionStore, keys: list[SessionKey], progress: Progress | None
+) -> PurgeReport:
+    documents = 0
+    for done, key in enumerate(keys, 1):
+        documents += await store.lifecycle.purge(key)
+        if progress is not None:
+            progress(done, len(keys))
+    return PurgeReport(len(keys), documents)
+
+
+def _key(body: dict[str, Any]) -> SessionKey:
+    return SessionKey(body["app_name"], body["user_id"], body["session_id"])

@@ -1,0 +1,183 @@
+"""Reading a session: its documents and its events side by side, put together consistently."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from cosmosservice.concurrency import together
+from cosmosservice.documents import (
+    ACTIVE,
+    APP_STATE,
+    DELETED,
+    PURGED,
+    PURGING,
+    RESTORING,
+    USER_STATE,
+    Marker,
+    SessionKey,
+    StateKey,
+)
+from cosmosservice.errors import UnavailableError
+from cosmosservice.event_log import EventLog, Record, is_deleted
+from cosmosservice.lifecycle import Lifecycle
+from cosmosservice.log_view import LogView, LogViews
+from cosmosservice.projector import Projector, report_holes
+from cosmosservice.retention import must_renew
+from cosmosservice.session_documents import SessionDocument, SessionDocuments, fold
+from cosmosservice.snapshot import Snapshot
+from cosmosservice.state_documents import StateDocuments, newest
+from cosmosservice.state_scopes import Scoped, plain
+
+_ATTEMPTS = 12
+_HOLE_ATTEMPTS = 3
+
+
+class SessionReader:
+    """Lives on one event loop."""
+
+    def __init__(
+        self,
+        documents: SessionDocuments,
+        states: StateDocuments,
+        log: EventLog,
+        views: LogViews,
+        projector: Projector,
+        lifecycle: Lifecycle,
+    ) -> None:
+        self._documents = documents
+        self._states = states
+        self._log = log
+        self._views = views
+        self._projector = projector
+        self._lifecycle = lifecycle
+
+    async def read(self, key: SessionKey, newest_events: int | None = None) -> Snapshot | None:
+        """One round trip deep: session, user and app document and the events side by side."""
+        for attempt in range(_ATTEMPTS):
+            if attempt > 1:
+                await asyncio.sleep(0.01 * 2 ** min(attempt, 6))
+            view = self._views.of(key)
+            document, user, app, fetched = await together(
+                self._documents.read(key),
+                self._states.read(key.user),
+                self._states.read(key.app),
+                self._fetch(key, view, newest_events),
+            )
+            if document is None or document.status in (DELETED, PURGING, PURGED):
+                self._views.drop(key)
+                return None
+            if document.status == RESTORING:
+                await self._lifecycle.complete(document)
+                continue
+            records = await self._assemble(document, view, fetched, newest_events, attempt)
+            if records is None:
+                continue
+            behind = [record for record in records if record.seq > document.revision]
+            if is_deleted(behind):
+                await self._projector.project(key, document.incarnation)
+                return None
+            known = self._views.take(key, document.incarnation, document.first_seq, records)
+            pending = {kind: document.pending_changes(kind) for kind in (USER_STATE, APP_STATE)}
+            user_changes = newest((pending[USER_STATE], known.changes[USER_STATE]))
+            app_changes = newest((pending[APP_STATE], known.changes[APP_STATE]))
+            behind_documents = user.pending(user_changes) or app.pending(app_changes)
+            if behind or behind_documents or must_renew(document.body):
+                self._projector.schedule(key, document.incarnation)
+            times = [record.timestamp for record in behind if record.is_event]
+            return Snapshot(
+                key,
+                Marker(document.incarnation, max(known.last, document.revision)),
+                _newest_events(records, newest_events),
+                Scoped(
+                    fold(document.state, behind),
+                    user.overlaid(user_changes),
+                    app.overlaid(app_changes),
+                ),
+                times[-1] if times else document.last_update_time,
+            )
+        raise UnavailableError(
+            f"get_session: the documents of session {key.session_id!r} do not fit together, again"
+            " and again: the store's replicas are far apart. Nothing was changed."
+        )
+
+    async def user_state(self, key: StateKey) -> dict[str, Any]:
+        return plain((await self._states.read(key)).state)
+
+    async def events_after(self, key: SessionKey, seq: int | None, count: int) -> list[Record]:
+        """The next `count` records of the log, straight from the store."""
+        document = await self._documents.read(key)
+        if document is None or document.status != ACTIVE:
+            return []
+        first = document.first_seq if seq is None else seq + 1
+        found = await self._log.next(key, first, count)
+        return [record for record in found if record.incarnation == document.incarnation]
+
+    async def _fetch(
+        self, key: SessionKey, view: LogView | None, count: int | None
+    ) -> tuple[list[Record], list[Record]]:
+        """What is not in hand: (older than the view, newer than the view)."""
+        if view is None:
+            if count is None:
+                return [], await self._log.later(key, 0)
+            return [], await self._log.newest(key, max(count, 1))
+        newer = self._log.later(key, view.last + 1)
+        missing = None if count is None else count - len(view.records)
+        if view.whole or (missing is not None and missing <= 0):
+            return [], await newer
+        if missing is None:
+            older = self._log.later(key, view.first_seq, view.first)
+        else:
+            older = self._log.newest(key, missing, view.first_seq, view.first)
+        found = await together(older, newer)
+        return found[0], found[1]
+
+    async def _assemble(
+        self,
+        document: SessionDocument,
+        view: LogView | None,
+        fetched: tuple[list[Record], list[Record]],
+        count: int | None,
+        attempt: int,
+    ) -> list[Record] | None:
+        """The records in hand, without a gap and at least up to the document's revision; None if
+        the parts were read at moments that do not fit, so that they must be read again."""
+        key, incarnation, first_seq = document.key, document.incarnation, document.first_seq
+        if view is not None and view.incarnation != incarnation:
+            self._views.drop(key)
+            return None
+        older, newer = fetched
+        middle = list(view.records) if view is not None else []
+        found = [*older, *middle, *newer]
+        records = [r for r in found if r.incarnation == incarnation and r.seq >= first_seq]
+        if count is not None:
+            enough = sum(record.is_event for record in records) >= count
+            wanted = document.revision + 1 if enough else first_seq
+            if records and records[0].seq > wanted:
+                records = await self._between(document, wanted, records[0].seq) + records
+            elif not records and (found or document.revision >= first_seq):
+                records = await self._between(document, wanted, None)
+        last = records[-1].seq if records else first_seq - 1
+        if last < document.revision or _has_hole(records):
+            if attempt < _HOLE_ATTEMPTS:
+                return None
+            # Not a matter of time: documents were removed by other hands.
+            report_holes(document, records)
+        return records
+
+    async def _between(
+        self, document: SessionDocument, first: int, before: int | None
+    ) -> list[Record]:
+        found = await self._log.later(document.key, first, before)
+        return [record for record in found if record.incarnation == document.incarnation]
+
+
+def _has_hole(records: list[Record]) -> bool:
+    return bool(records) and records[-1].seq - records[0].seq + 1 != len(records)
+
+
+def _newest_events(records: list[Record], count: int | None) -> list[Record]:
+    events = [record for record in records if record.is_event]
+    if count is None:
+        return events
+    return events[-count:] if count else []

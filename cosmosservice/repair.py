@@ -1,0 +1,110 @@
+"""Rebuilds what can be rebuilt from the log, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+
+from cosmosservice.cosmos_client import Conflict
+from cosmosservice.data_converters import fields_to_event, from_json
+from cosmosservice.documents import (
+    APP_STATE,
+    EVENT,
+    USER_STATE,
+    Document,
+    SessionKey,
+    session_document,
+)
+from cosmosservice.errors import SessionNotFoundError
+from cosmosservice.event_log import Record
+from cosmosservice.session_documents import SessionDocument
+from cosmosservice.session_store import SessionStore
+from cosmosservice.state_documents import newest, record_changes
+
+logger = logging.getLogger("cosmosservice")
+
+UNREADABLE = "UNREADABLE_EVENT"
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What a repair found."""
+
+    session_id: str
+    events: int = 0
+    behind: int = 0  # records that the session document had not followed
+    rebuilt: bool = False  # the session document was missing or damaged, and was made anew
+    finished: bool = False  # a delete, restore or purge that had been cut short
+    holes: list[int] = field(default_factory=list)  # places in the log where a document is missing
+    unreadable: list[int] = field(default_factory=list)  # events that are shown as placeholders
+
+    @property
+    def healthy(self) -> bool:
+        return not self.holes and not self.unreadable
+
+
+async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
+    """Looks at everything anew: nothing that this process remembers is trusted."""
+    store.documents.forget(key)
+    store.views.drop(key)
+    found = await store.log.later(key, 0)
+    document = await store.documents.read(key)
+    rebuilt = False
+    if document is None or not document.body.get("incarnation"):
+        document = await _rebuild(store, key, document, found)
+        rebuilt = True
+    finished = await store.lifecycle.complete(document)
+    mine = [
+        record
+        for record in found
+        if record.incarnation == document.incarnation and record.seq >= document.first_seq
+    ]
+    await store.projector.merge(
+        key,
+        newest((document.pending_changes(USER_STATE), record_changes(mine, USER_STATE))),
+        newest((document.pending_changes(APP_STATE), record_changes(mine, APP_STATE))),
+    )
+    await store.projector.project(key, document.incarnation)
+    places = {record.seq for record in mine}
+    last = max(places, default=document.first_seq - 1)
+    return RepairReport(
+        session_id=key.session_id,
+        events=sum(record.is_event for record in mine),
+        behind=sum(record.seq > document.revision for record in mine),
+        rebuilt=rebuilt,
+        finished=finished,
+        holes=[seq for seq in range(document.first_seq, last + 1) if seq not in places],
+        unreadable=[record.seq for record in mine if record.is_event and _unreadable(record)],
+    )
+
+
+async def _rebuild(
+    store: SessionStore, key: SessionKey, damaged: SessionDocument | None, found: list[Record]
+) -> SessionDocument:
+    live = [record for record in found if record.kind == EVENT]
+    if not live:
+        raise SessionNotFoundError(
+            f"repair_session: there is no session {key.session_id!r}, and no events to rebuild"
+            " one from."
+        )
+    incarnation = live[-1].incarnation
+    first = min(record.seq for record in found if record.incarnation == incarnation)
+    body: Document = session_document(
+        key, incarnation=incarnation, first_seq=first, state={}, now=time.time(), pending=None
+    )
+    if damaged is not None:
+        body["state"] = damaged.state  # what the log does not say: the state it was created with
+        await store.documents.replace(damaged, body)
+    else:
+        try:
+            await store.documents.create(key, body)
+        except Conflict:
+            logger.info("Session %r: somebody else made its document.", key.session_id)
+    document = await store.documents.read(key)
+    assert document is not None
+    return document
+
+
+def _unreadable(record: Record) -> bool:
+    return fields_to_event(from_json(record.raw)).error_code == UNREADABLE
