@@ -36,7 +36,9 @@ class LogView:
         return self.first <= self.first_seq
 
     def extend(self, records: list[Record]) -> None:
-        """Adds what follows."""
+        """Adds what follows of these."""
+        if records and records[-1].seq <= self.last:
+            return
         for record in records:
             if record.seq != self.last + 1 or record.incarnation != self.incarnation:
                 continue

@@ -73,7 +73,7 @@ class SessionReader:
             records = await self._assemble(document, view, fetched, newest_events, attempt)
             if records is None:
                 continue
-            behind = [record for record in records if record.seq > document.revision]
+            behind = _after(records, document.revision)
             if is_deleted(behind):
                 await self._projector.project(key, document.incarnation)
                 return None
@@ -147,15 +147,22 @@ class SessionReader:
             self._views.drop(key)
             return None
         older, newer = fetched
-        middle = list(view.records) if view is not None else []
-        found = [*older, *middle, *newer]
-        records = [r for r in found if r.incarnation == incarnation and r.seq >= first_seq]
+        # Appends of this process may have made the view longer while the rest was read.
+        middle = _in_hand(view, document.revision, count)
+        known = middle[-1].seq if middle else -1
+        found = older + newer
+        mine = [r for r in found if r.incarnation == incarnation and r.seq >= first_seq]
+        records = (
+            [r for r in mine if not middle or r.seq < middle[0].seq]
+            + middle
+            + [r for r in mine if middle and r.seq > known]
+        )
         if count is not None:
             enough = sum(record.is_event for record in records) >= count
             wanted = document.revision + 1 if enough else first_seq
             if records and records[0].seq > wanted:
                 records = await self._between(document, wanted, records[0].seq) + records
-            elif not records and (found or document.revision >= first_seq):
+            elif not records and not view and (found or document.revision >= first_seq):
                 records = await self._between(document, wanted, None)
         last = records[-1].seq if records else first_seq - 1
         if last < document.revision or _has_hole(records):
@@ -170,6 +177,27 @@ class SessionReader:
     ) -> list[Record]:
         found = await self._log.later(document.key, first, before)
         return [record for record in found if record.incarnation == document.incarnation]
+
+
+def _in_hand(view: LogView | None, revision: int, count: int | None) -> list[Record]:
+    """What the view has of what is needed: the `count` newest, and all behind the revision."""
+    if view is None:
+        return []
+    if count is None:
+        return list(view.records)
+    needed = max(view.last - revision, count, 1)
+    newest_ones = view.records[-needed:]
+    if sum(record.is_event for record in newest_ones) < count:  # tombstones are among them
+        return list(view.records)
+    return newest_ones
+
+
+def _after(records: list[Record], seq: int) -> list[Record]:
+    """The records behind `seq`, which are usually few."""
+    start = len(records)
+    while start and records[start - 1].seq > seq:
+        start -= 1
+    return records[start:]
 
 
 def _has_hole(records: list[Record]) -> bool:

@@ -31,17 +31,20 @@ logger = logging.getLogger("cosmosservice")
 class SessionDocument:
     """A session document as read."""
 
-    __slots__ = ("body", "etag", "key", "size")
+    __slots__ = ("body", "etag", "first_seq", "key", "revision", "size", "state", "status")
 
     def __init__(self, key: SessionKey, body: Document, etag: str) -> None:
         self.key = key
         self.body = body
         self.etag = etag
         self.size = len(to_json(body))
-
-    @property
-    def status(self) -> str:
-        return str(self.body.get("status", ACTIVE))
+        self.status = str(body.get("status", ACTIVE))
+        self.first_seq = self._int("first_seq", 1)
+        state = body.get("state")
+        # Without a state, or without a revision, everything is folded again from the beginning.
+        start = self.first_seq - 1
+        self.revision = self._int("revision", start) if isinstance(state, dict) else start
+        self.state: Document = state if isinstance(state, dict) else {}
 
     @property
     def incarnation(self) -> str:
@@ -53,21 +56,6 @@ class SessionDocument:
                 " rebuild it from them."
             )
         return found
-
-    @property
-    def first_seq(self) -> int:
-        return self._int("first_seq", 1)
-
-    @property
-    def revision(self) -> int:
-        # Without a state, or without a revision, everything is folded again from the beginning.
-        start = self.first_seq - 1
-        return self._int("revision", start) if isinstance(self.body.get("state"), dict) else start
-
-    @property
-    def state(self) -> Document:
-        found = self.body.get("state")
-        return found if isinstance(found, dict) else {}
 
     @property
     def last_update_time(self) -> float:
