@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 from collections.abc import Mapping
@@ -167,11 +168,14 @@ class Connection:
             )
 
     async def _ensure_containers(self, client: CosmosClient, database: DatabaseProxy) -> None:
+        from azure.cosmos.exceptions import CosmosResourceExistsError
+
         ensure = self._ensure or ("create" if self.uses_key else "verify")
         if ensure == "never":
             return
         if ensure == "create":
-            await client.create_database_if_not_exists(self._settings.database)
+            with contextlib.suppress(CosmosResourceExistsError):  # by another process just now
+                await client.create_database_if_not_exists(self._settings.database)
         for name, definition in (
             (self._settings.session_container, SESSIONS_CONTAINER),
             (self._settings.conversation_container, EVENTS_CONTAINER),
@@ -222,13 +226,15 @@ async def create_container(
     database: DatabaseProxy, name: str, definition: ContainerDefinition
 ) -> None:
     from azure.cosmos import PartitionKey
+    from azure.cosmos.exceptions import CosmosResourceExistsError
 
-    await database.create_container_if_not_exists(
-        name,
-        PartitionKey(definition.partition_key),
-        indexing_policy=definition.indexing_policy,
-        default_ttl=definition.default_ttl,
-    )
+    with contextlib.suppress(CosmosResourceExistsError):  # by another process just now
+        await database.create_container_if_not_exists(
+            name,
+            PartitionKey(definition.partition_key),
+            indexing_policy=definition.indexing_policy,
+            default_ttl=definition.default_ttl,
+        )
 
 
 async def _properties(database: DatabaseProxy, name: str) -> Mapping[str, Any]:

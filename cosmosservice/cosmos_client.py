@@ -151,11 +151,7 @@ class Container:
     ) -> AsyncIterator[list[Document]]:
         """Results page by page: 4 MB each, one round trip each."""
         named = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
-        scope: dict[str, Any] = (
-            {"enable_cross_partition_query": True}
-            if partition is None
-            else {"partition_key": partition}
-        )
+        scope: dict[str, Any] = {} if partition is None else {"partition_key": partition}
         seen: Mapping[str, str] = {}
 
         def hook(headers: Mapping[str, str], _: Any) -> None:

@@ -365,5 +365,6 @@ def _session(snapshot: Snapshot) -> Session:
         events=[_event(record) for record in snapshot.records],
         last_update_time=snapshot.last_update_time,
     )
-    session._storage_update_marker = str(snapshot.marker) if snapshot.marker else None
+    if snapshot.marker is not None:
+        session._storage_update_marker = snapshot.marker.text(snapshot.key)
     return session

@@ -225,18 +225,22 @@ class SessionKey:
 
 @dataclass(frozen=True)
 class Marker:
-    """What a session object knows: of which incarnation, and up to which event."""
+    """What a session object knows: of which incarnation, and up to which place in the log."""
 
     incarnation: str
     seq: int
 
-    def __str__(self) -> str:
-        return f"{self.incarnation}:{self.seq}"
+    def text(self, key: SessionKey) -> str:
+        """Names its session, so that the marker of a copied object with another id is none."""
+        return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}"
 
     @classmethod
-    def parse(cls, text: str | None) -> Marker | None:
-        incarnation, _, seq = (text or "").rpartition(":")
-        return cls(incarnation, int(seq)) if incarnation and seq.isdecimal() else None
+    def parse(cls, text: str | None, key: SessionKey) -> Marker | None:
+        tenant, _, rest = (text or "").partition(":")
+        incarnation, _, seq = rest.partition(":")
+        if tenant != key.tenant[:8] or not incarnation or not seq.isdecimal():
+            return None
+        return cls(incarnation, int(seq))
 
 
 def new_incarnation(retention: int | None = None) -> str:

@@ -66,11 +66,11 @@ class MarkerCell:
     def __init__(self, get: Callable[[], str | None], put: Callable[[str], None]) -> None:
         self._get, self._put = get, put
 
-    def read(self) -> Marker | None:
-        return Marker.parse(self._get())
+    def read(self, key: SessionKey) -> Marker | None:
+        return Marker.parse(self._get(), key)
 
-    def write(self, marker: Marker) -> None:
-        self._put(str(marker))
+    def write(self, key: SessionKey, marker: Marker) -> None:
+        self._put(marker.text(key))
 
 
 @dataclass
@@ -204,7 +204,7 @@ class SessionStore:
     ) -> Appended:
         self._check_sizes(key, record.deltas, "append_event")
         async with self._locks.of(key):
-            marker = cell.read() or await self._adopt(key, last_update_time)
+            marker = cell.read(key) or await self._adopt(key, last_update_time)
             view = self.views.of(key)
             if view is not None and view.incarnation == marker.incarnation:
                 held = view.ids.get(record.event_id)
@@ -212,7 +212,7 @@ class SessionStore:
                     _must_be_same(held, record)
                     return Appended(already_held=True)
             newer, stored = await self._append(key, marker, record)
-            cell.write(Marker(stored.incarnation, stored.seq))
+            cell.write(key, Marker(stored.incarnation, stored.seq))
             self.views.extend(key, [*newer, stored])
         result = Appended(newer)
         if stored.deltas.shared:
