@@ -69,7 +69,7 @@ class Importer:
     async def differs(self, session: Session) -> str:
         """What is not in the store as it is in the source; empty if nothing."""
         key = SessionKey(session.app_name, session.user_id, session.id)
-        found = await self._store.read(key)
+        found = await self._store.reader.read(key)
         if found is None:
             return "it is missing"
         state = split(session.state)
