@@ -27,11 +27,11 @@ class BatchFailed(Exception):
 def run(items: Items, key: str, operations: Any, holds: Holds) -> tuple[list[Document], int]:
     """Apply all operations in order; gives their results and the last LSN."""
     if not isinstance(operations, list) or not operations:
-        raise BadRequest("A batch needs at least one operation.")
+        raise BadRequest("Batch request has no operations.")
     if len(operations) > MAX_OPERATIONS:
         raise BadRequest(
-            "Batch request has more operations than what is supported: "
-            f"{len(operations)}, at most {MAX_OPERATIONS}."
+            "Batch request has more operations than what is supported. "
+            f"It has {len(operations)}, at most {MAX_OPERATIONS} are allowed."
         )
     results: list[Document] = []
     lsn = 0

@@ -38,10 +38,10 @@ def read(
 ) -> FeedPage:
     """One page behind the place that ``If-None-Match`` names; its etag is the next place."""
     (newest,) = connection.execute(
-        "SELECT lsn FROM containers WHERE num = ?", [container.number]
+        "SELECT version FROM containers WHERE num = ?", [container.number]
     ).fetchone()
     after = _place(headers.get("if-none-match"), newest)
-    conditions: list[str] = ["lsn > ?"]
+    conditions: list[str] = ["version > ?"]
     values: list[Any] = [after]
     if "if-modified-since" in headers and headers.get("if-none-match") is None:
         conditions.append("ts >= ?")
@@ -57,19 +57,19 @@ def read(
         conditions.append(alive)
     limit = _limit(headers.get("x-ms-max-item-count"))
     cursor = connection.execute(
-        f"SELECT lsn, body FROM {container.table} WHERE {' AND '.join(conditions)} "
-        "ORDER BY lsn LIMIT ?",
+        f"SELECT version, lsn, body FROM {container.table} WHERE {' AND '.join(conditions)} "
+        "ORDER BY version LIMIT ?",
         [*values, limit],
     )
     bodies: list[str] = []
     size, place, more = 0, newest, False
-    for lsn, body in cursor:
+    for version, lsn, body in cursor:
         size += len(body)
         if bodies and size > MAX_BYTES:
             more = True
             break
         bodies.append(f'{body[:-1]},"_lsn":{lsn}}}')
-        last = lsn
+        last = version
     cursor.close()
     if bodies and (more or len(bodies) == limit):
         place = last

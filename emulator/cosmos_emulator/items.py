@@ -41,7 +41,7 @@ class Outcome:
 @dataclass(slots=True)
 class Row:
     seq: int
-    lsn: int
+    version: int
     ts: int
     ttl: int | None
     body: str
@@ -58,7 +58,7 @@ class Conditions:
         if self.if_match is not None and self.if_match != "*":
             if row is None:
                 return
-            if self.if_match != rids.etag(container.number, row.lsn):
+            if self.if_match != rids.etag(container.number, row.version):
                 raise PreconditionFailed(charge=charges.MISS)
         if self.if_none_match == "*" and row is not None:
             raise PreconditionFailed(charge=charges.MISS)
@@ -74,13 +74,16 @@ class Items:
         self._connection = connection
         self._container = container
         self._now = now
+        self._written = False
         table = container.table
-        self._select = f"SELECT seq, lsn, ts, ttl, body FROM {table} WHERE pk = ? AND id = ?"
+        self._select = f"SELECT seq, version, ts, ttl, body FROM {table} WHERE pk = ? AND id = ?"
         self._insert = (
-            f"INSERT INTO {table} (seq, pk, id, epk, lsn, ts, ttl, body) VALUES (?,?,?,?,?,?,?,?)"
+            f"INSERT INTO {table} (seq, pk, id, epk, lsn, version, ts, ttl, body) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         )
         self._update = (
-            f"UPDATE {table} SET id = ?, lsn = ?, ts = ?, ttl = ?, body = ? WHERE seq = ?"
+            f"UPDATE {table} SET id = ?, lsn = ?, version = ?, ts = ?, ttl = ?, body = ? "
+            "WHERE seq = ?"
         )
         self._remove = f"DELETE FROM {table} WHERE seq = ?"
 
@@ -88,10 +91,10 @@ class Items:
         row = self._alive(key, item_id)
         if row is None:
             raise NotFound
-        etag = rids.etag(self._container.number, row.lsn)
+        etag = rids.etag(self._container.number, row.version)
         if if_none_match is not None and if_none_match in (etag, "*"):
             raise NotModified(etag)
-        return Outcome(200, etag, charges.read(len(row.body)), row.lsn, row.body)
+        return Outcome(200, etag, charges.read(len(row.body)), 0, row.body)
 
     def create(self, key: str, document: Document) -> Outcome:
         item_id = self._checked(key, document)
@@ -151,13 +154,13 @@ class Items:
         if row is None:
             raise NotFound
         conditions.check_write(self._container, row)
-        lsn = self._next_lsn()
+        lsn, _ = self._next_version()
         self._erase(row)
         return Outcome(204, "", self._write_charge(row.body), lsn)
 
     def delete_partition(self, key: str) -> int:
         """Delete everything under one partition key."""
-        lsn = self._next_lsn()
+        lsn, _ = self._next_version()
         number = self._container.number
         self._connection.execute(f"DELETE FROM uniques_{number} WHERE pk = ?", [key])
         self._connection.execute(f"DELETE FROM items_{number} WHERE pk = ?", [key])
@@ -174,14 +177,17 @@ class Items:
     def _is_alive(self, row: Row) -> bool:
         return self._container.is_alive(row.ts, row.ttl, self._now)
 
-    def _next_lsn(self) -> int:
-        row = self._connection.execute(
-            "UPDATE containers SET lsn = lsn + 1 WHERE num = ? RETURNING lsn",
-            (self._container.number,),
+    def _next_version(self) -> tuple[int, int]:
+        """The LSN of this transaction, one for all its writes, and a version for this write."""
+        row: tuple[int, int] | None = self._connection.execute(
+            "UPDATE containers SET lsn = lsn + ?, version = version + 1 WHERE num = ? "
+            "RETURNING lsn, version",
+            (0 if self._written else 1, self._container.number),
         ).fetchone()
         if row is None:
             raise NotFound("Owner resource does not exist", substatus=1003)
-        return int(row[0])
+        self._written = True
+        return row
 
     def _checked(self, key: str, document: Document) -> str:
         item_id = check_id(document.get("id"))
@@ -197,25 +203,36 @@ class Items:
         return item_id
 
     def _write_new(self, key: str, item_id: str, document: Document) -> Outcome:
-        lsn = self._next_lsn()
-        text, size = self._stamped(document, lsn, lsn)
+        lsn, version = self._next_version()
+        text, size = self._stamped(document, version, version)
         container = self._container
         self._connection.execute(
             self._insert,
-            (lsn, key, item_id, container.keys.epk(key), lsn, self._now, document.get("ttl"), text),
+            (
+                version,
+                key,
+                item_id,
+                container.keys.epk(key),
+                lsn,
+                version,
+                self._now,
+                document.get("ttl"),
+                text,
+            ),
         )
         if container.unique_keys:
-            self._take_unique_values(key, document, lsn)
+            self._take_unique_values(key, document, version)
         charge = charges.write(size, container.terms.count(document))
-        return Outcome(201, rids.etag(container.number, lsn), charge, lsn, text)
+        return Outcome(201, rids.etag(container.number, version), charge, lsn, text)
 
     def _write_over(self, key: str, item_id: str, document: Document, row: Row) -> Outcome:
-        lsn = self._next_lsn()
-        text, size = self._stamped(document, row.seq, lsn)
+        lsn, version = self._next_version()
+        text, size = self._stamped(document, row.seq, version)
         container = self._container
         try:
             self._connection.execute(
-                self._update, (item_id, lsn, self._now, document.get("ttl"), text, row.seq)
+                self._update,
+                (item_id, lsn, version, self._now, document.get("ttl"), text, row.seq),
             )
         except sqlite3.IntegrityError:
             raise Conflict from None
@@ -224,14 +241,14 @@ class Items:
             self._take_unique_values(key, document, row.seq)
         charge = charges.write(size, container.terms.count(document))
         charge += self._write_charge(row.body)
-        return Outcome(200, rids.etag(container.number, lsn), charge, lsn, text)
+        return Outcome(200, rids.etag(container.number, version), charge, lsn, text)
 
     def _write_charge(self, body: str) -> float:
         """What it costs to take a stored item out of the store and its index."""
         terms = self._container.terms.count(_user_properties(loads(body)))
         return charges.write(len(body), terms)
 
-    def _stamped(self, document: Document, seq: int, lsn: int) -> tuple[str, int]:
+    def _stamped(self, document: Document, seq: int, version: int) -> tuple[str, int]:
         """The text to store: the client's properties, then the service's own."""
         for name in SYSTEM_PROPERTIES:
             document.pop(name, None)
@@ -240,7 +257,7 @@ class Items:
             raise TooLarge
         container = self._container
         rid = rids.item_rid(container.rid, seq)
-        etag = rids.etag(container.number, lsn).replace('"', '\\"')
+        etag = rids.etag(container.number, version).replace('"', '\\"')
         return (
             f'{text[:-1]},"_rid":"{rid}","_self":"{container.self_prefix}{rid}/",'
             f'"_etag":"{etag}","_attachments":"attachments/","_ts":{self._now}}}'
@@ -261,7 +278,7 @@ class Items:
         for rule, paths in enumerate(self._container.unique_keys):
             value = dumps([_unique_value(document, path) for path in paths])
             holder = self._connection.execute(
-                f"SELECT i.seq, i.lsn, i.ts, i.ttl, i.body FROM uniques_{number} u "
+                f"SELECT i.seq, i.version, i.ts, i.ttl, i.body FROM uniques_{number} u "
                 f"JOIN items_{number} i ON i.seq = u.seq "
                 "WHERE u.pk = ? AND u.rule = ? AND u.value = ?",
                 [key, rule, value],

@@ -19,9 +19,9 @@ def item_rid(container: str, number: int, mark: int = 0) -> str:
     return _encode(_decode(container) + (number | mark << 60).to_bytes(8, "little"))
 
 
-def etag(container: int, lsn: int) -> str:
+def etag(container: int, version: int) -> str:
     """One of a kind for each write to each container."""
-    return f'"{container:08x}-{lsn >> 32 & 0xFFFF:04x}-0000-0000-{lsn & 0xFFFFFFFF:012x}"'
+    return f'"{container:08x}-0000-0000-0000-{version:012x}"'
 
 
 def _encode(data: bytes) -> str:

@@ -2,7 +2,8 @@
 
 Layout:
     resources     databases, containers, offers, users, scripts …: one row each, JSON in ``body``
-    containers    one row per container: its number and the counter of its writes (LSN)
+    containers    one row per container: its number and its counters of transactions (LSN) and of
+                  single writes (version)
     items_<n>     the documents of container n: one row each, JSON text in ``body``
     uniques_<n>   the values that unique keys have taken in container n
 
@@ -32,16 +33,18 @@ CREATE TABLE resources (
     rid TEXT NOT NULL UNIQUE, ts INTEGER NOT NULL, body TEXT NOT NULL,
     UNIQUE (kind, parent, id));
 CREATE TABLE containers (
-    num INTEGER PRIMARY KEY AUTOINCREMENT, rid TEXT NOT NULL UNIQUE, lsn INTEGER NOT NULL);
+    num INTEGER PRIMARY KEY AUTOINCREMENT, rid TEXT NOT NULL UNIQUE,
+    lsn INTEGER NOT NULL, version INTEGER NOT NULL);
 """
 
 _ITEMS = """
 CREATE TABLE items_{n} (
     seq INTEGER PRIMARY KEY, pk TEXT NOT NULL, id TEXT NOT NULL, epk TEXT NOT NULL,
-    lsn INTEGER NOT NULL, ts INTEGER NOT NULL, ttl INTEGER, body TEXT NOT NULL);
+    lsn INTEGER NOT NULL, version INTEGER NOT NULL,
+    ts INTEGER NOT NULL, ttl INTEGER, body TEXT NOT NULL);
 CREATE UNIQUE INDEX items_{n}_by_id ON items_{n} (pk, id);
 CREATE INDEX items_{n}_by_pk ON items_{n} (pk);
-CREATE INDEX items_{n}_by_lsn ON items_{n} (lsn);
+CREATE INDEX items_{n}_by_version ON items_{n} (version);
 CREATE TABLE uniques_{n} (
     pk TEXT NOT NULL, rule INTEGER NOT NULL, value TEXT NOT NULL, seq INTEGER NOT NULL,
     PRIMARY KEY (pk, rule, value)) WITHOUT ROWID;
@@ -100,7 +103,9 @@ class Storage:
                 raise
 
     def add_container(self, rid: str) -> int:
-        cursor = self._connection.execute("INSERT INTO containers (rid, lsn) VALUES (?, 0)", [rid])
+        cursor = self._connection.execute(
+            "INSERT INTO containers (rid, lsn, version) VALUES (?, 0, 0)", [rid]
+        )
         number = cursor.lastrowid or 0
         for statement in _ITEMS.format(n=number).split(";"):
             self._connection.execute(statement)

@@ -1,0 +1,178 @@
+"""Run Microsoft's own tests of azure-cosmos against the emulator, over HTTP.
+
+    python emulator/conformance [file …] [-k expression] [--jobs 2]
+
+Fetches the source distribution of the azure-cosmos that is installed into ``.conformance/``, starts
+one ``python -m cosmos_emulator`` per test file, and prints what passed: the tests that talked to
+the server apart from those that did not. The failures with their reasons go to
+``.conformance/failures.txt``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+WORK = ROOT / ".conformance"
+TEST_TIMEOUT = 60
+FILE_TIMEOUT = 900
+
+# Microsoft runs these marks against its emulator …
+EMULATOR_MARK = "cosmosEmulator"
+# … and these against accounts; the files below are what a store of documents needs most.
+ACCOUNT_MARK = "cosmosLong or cosmosQuery"
+CORE = [
+    "test_crud", "test_crud_async", "test_crud_container", "test_crud_container_async",
+    "test_crud_database", "test_crud_database_async", "test_crud_subpartition",
+    "test_crud_subpartition_async", "test_query", "test_query_async", "test_query_cross_partition",
+    "test_query_cross_partition_async", "test_query_feed_range", "test_query_feed_range_async",
+    "test_orderby", "test_multi_orderby", "test_aggregate", "test_change_feed",
+    "test_change_feed_async", "test_container_properties_cache",
+    "test_container_properties_cache_async",
+]  # fmt: skip
+
+DEVTOOLS = {
+    "__init__.py": "",
+    "azure_recorded_testcase.py": "def get_credential(**_):\n    return None\n",
+    "helpers.py": "def is_live():\n    return True\n\n\nis_live_and_not_recording = is_live\n",
+}
+
+
+@dataclass
+class FileResult:
+    """What became of the tests of one file; outcomes by whether they talked to the server."""
+
+    name: str
+    touching: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    trouble: str = ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Microsoft's tests against the emulator")
+    parser.add_argument("files", nargs="*", help="names of test files; all unless told")
+    parser.add_argument("-k", default="", help="only tests that match, as in pytest")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    tests = fetch()
+    files = [tests / f"{Path(name).stem}.py" for name in options.files]
+    files = files or [tests / f"{name}.py" for name in CORE] + marked(tests)
+    print(f"{len(files)} files. passed/all of the tests that talk to the server | of the others")
+    results = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for result in pool.map(lambda file: run_file(file, options.k), files):
+            results.append(result)
+            print(line(result.name, result.touching, result.others, result.trouble), flush=True)
+    report(results)
+
+
+def fetch() -> Path:
+    """The tests of the azure-cosmos that is installed."""
+    version = importlib.metadata.version("azure-cosmos")
+    source = WORK / f"azure_cosmos-{version}"
+    if not source.exists():
+        WORK.mkdir(exist_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--dest", str(WORK),
+             "--no-binary", "azure-cosmos", f"azure-cosmos=={version}"],
+            check=True,
+        )  # fmt: skip
+        with tarfile.open(next(WORK.glob(f"azure_cosmos-{version}.tar.gz"))) as archive:
+            archive.extractall(WORK, filter="data")
+    stub = WORK / "stubs" / "devtools_testutils"
+    stub.mkdir(parents=True, exist_ok=True)
+    for name, text in DEVTOOLS.items():
+        (stub / name).write_text(text)
+    return source / "tests"
+
+
+def marked(tests: Path) -> list[Path]:
+    return [file for file in sorted(tests.glob("test_*.py")) if EMULATOR_MARK in file.read_text()]
+
+
+@contextlib.contextmanager
+def emulator() -> Iterator[dict[str, str]]:
+    """A fresh server; gives the variables by which Microsoft's tests find it."""
+    command = [sys.executable, "-m", "cosmos_emulator", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        endpoint = process.stdout.readline().split()[-1]
+        key = process.stdout.readline().split()[-1]
+        try:
+            yield {"ACCOUNT_HOST": endpoint, "ACCOUNT_KEY": key}
+        finally:
+            process.terminate()
+
+
+def run_file(file: Path, expression: str) -> FileResult:
+    result = FileResult(file.name)
+    outcomes = WORK / "outcomes" / f"{file.stem}.jsonl"
+    outcomes.parent.mkdir(exist_ok=True)
+    outcomes.unlink(missing_ok=True)
+    with emulator() as account:
+        paths = os.pathsep.join([str(HERE), str(WORK / "stubs")])
+        environment = {**os.environ, **account, "PYTHONPATH": paths, "OUTCOMES": str(outcomes)}
+        mark = ACCOUNT_MARK if file.stem in CORE else EMULATOR_MARK
+        command = [
+            sys.executable, "-m", "pytest", "-q", "-m", mark, "-p", "recorder",
+            "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "asyncio_mode=auto",
+            f"--timeout={TEST_TIMEOUT}", "--timeout-method=signal",
+            "--rootdir", str(file.parent), "-c", os.devnull, str(file),
+        ]  # fmt: skip
+        if expression:
+            command += ["-k", expression]
+        try:
+            done = subprocess.run(
+                command, cwd=file.parent, env=environment, timeout=FILE_TIMEOUT, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            )  # fmt: skip
+            if done.returncode not in (0, 1, 5):
+                result.trouble = f"pytest ended with {done.returncode}"
+            (outcomes.parent / f"{file.stem}.log").write_text(done.stdout)
+        except subprocess.TimeoutExpired:
+            result.trouble = f"stopped after {FILE_TIMEOUT} s"
+    if outcomes.exists():
+        for text in outcomes.read_text().splitlines():
+            test = json.loads(text)
+            (result.touching if test["touched"] else result.others)[test["outcome"]] += 1
+            if test["outcome"] == "failed":
+                result.failures.append(f"{file.name}::{test['name']}\n    {test['reason']}")
+    return result
+
+
+def line(name: str, touching: Counter[str], others: Counter[str], trouble: str = "") -> str:
+    def share(counter: Counter[str]) -> str:
+        return f"{counter['passed']}/{counter['passed'] + counter['failed']}"
+
+    return f"{name:58} {share(touching):>9} | {share(others):>9}  {trouble}".rstrip()
+
+
+def report(results: list[FileResult]) -> None:
+    def total(some: list[FileResult]) -> tuple[Counter[str], Counter[str]]:
+        return sum((r.touching for r in some), Counter()), sum((r.others for r in some), Counter())
+
+    core = [result for result in results if Path(result.name).stem in CORE]
+    rest = [result for result in results if Path(result.name).stem not in CORE]
+    print(line(f"{len(core)} files of CRUD and queries", *total(core)))
+    print(line(f"{len(rest)} files, {EMULATOR_MARK}", *total(rest)))
+    failures = [failure for result in results for failure in result.failures]
+    (WORK / "failures.txt").write_text("\n".join(failures) + "\n")
+    print(f"{len(failures)} failures, with their reasons in .conformance/failures.txt")
+
+
+if __name__ == "__main__":
+    main()
