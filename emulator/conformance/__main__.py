@@ -3,8 +3,8 @@
     python emulator/conformance [file …] [-k expression] [--jobs 2]
 
 Fetches the source distribution of the azure-cosmos that is installed into ``.conformance/``, starts
-one ``python -m cosmos_emulator`` per test file, and prints what passed: the tests that talked to
-the server apart from those that did not. The failures with their reasons go to
+``python -m cosmos_emulator``, and prints what passed, file by file: the tests that talked to the
+server apart from those that did not. The failures with their reasons go to
 ``.conformance/failures.txt``.
 """
 
@@ -73,8 +73,8 @@ def main() -> None:
     files = files or [tests / f"{name}.py" for name in CORE] + marked(tests)
     print(f"{len(files)} files. passed/all of the tests that talk to the server | of the others")
     results = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for result in pool.map(lambda file: run_file(file, options.k), files):
+    with emulator() as account, ThreadPoolExecutor(options.jobs) as pool:
+        for result in pool.map(lambda file: run_file(file, options.k, account), files):
             results.append(result)
             print(line(result.name, result.touching, result.others, result.trouble), flush=True)
     report(results)
@@ -104,47 +104,66 @@ def marked(tests: Path) -> list[Path]:
     return [file for file in sorted(tests.glob("test_*.py")) if EMULATOR_MARK in file.read_text()]
 
 
+def certificate() -> Path:
+    """A certificate that nobody trusts; the SDK does not ask on loopback."""
+    file = WORK / "certificate.pem"
+    if not file.exists():
+        made = subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365",
+             "-subj", "/CN=localhost", "-keyout", "-", "-out", "-"],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        file.write_text(made.stdout)
+    return file
+
+
 @contextlib.contextmanager
 def emulator() -> Iterator[dict[str, str]]:
-    """A fresh server; gives the variables by which Microsoft's tests find it."""
-    command = [sys.executable, "-m", "cosmos_emulator", "--port", "0"]
+    """The server; gives the variables by which Microsoft's tests find it.
+
+    With TLS on port 8081, because some of the tests know no other endpoint.
+    """
+    command = [
+        sys.executable, "-m", "cosmos_emulator", "--port", "8081", "--tls", str(certificate()),
+    ]  # fmt: skip
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        endpoint = process.stdout.readline().split()[-1]
-        key = process.stdout.readline().split()[-1]
+        endpoint = process.stdout.readline().split()
+        if not endpoint:
+            sys.exit(1)  # The emulator has said why.
+        key = process.stdout.readline().split()
         try:
-            yield {"ACCOUNT_HOST": endpoint, "ACCOUNT_KEY": key}
+            yield {"ACCOUNT_HOST": endpoint[-1], "ACCOUNT_KEY": key[-1]}
         finally:
             process.terminate()
 
 
-def run_file(file: Path, expression: str) -> FileResult:
+def run_file(file: Path, expression: str, account: dict[str, str]) -> FileResult:
     result = FileResult(file.name)
     outcomes = WORK / "outcomes" / f"{file.stem}.jsonl"
     outcomes.parent.mkdir(exist_ok=True)
     outcomes.unlink(missing_ok=True)
-    with emulator() as account:
-        paths = os.pathsep.join([str(HERE), str(WORK / "stubs")])
-        environment = {**os.environ, **account, "PYTHONPATH": paths, "OUTCOMES": str(outcomes)}
-        mark = ACCOUNT_MARK if file.stem in CORE else EMULATOR_MARK
-        command = [
-            sys.executable, "-m", "pytest", "-q", "-m", mark, "-p", "recorder",
-            "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "asyncio_mode=auto",
-            f"--timeout={TEST_TIMEOUT}", "--timeout-method=signal",
-            "--rootdir", str(file.parent), "-c", os.devnull, str(file),
-        ]  # fmt: skip
-        if expression:
-            command += ["-k", expression]
-        try:
-            done = subprocess.run(
-                command, cwd=file.parent, env=environment, timeout=FILE_TIMEOUT, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-            )  # fmt: skip
-            if done.returncode not in (0, 1, 5):
-                result.trouble = f"pytest ended with {done.returncode}"
-            (outcomes.parent / f"{file.stem}.log").write_text(done.stdout)
-        except subprocess.TimeoutExpired:
-            result.trouble = f"stopped after {FILE_TIMEOUT} s"
+    paths = os.pathsep.join([str(HERE), str(WORK / "stubs")])
+    environment = {**os.environ, **account, "PYTHONPATH": paths, "OUTCOMES": str(outcomes)}
+    mark = ACCOUNT_MARK if file.stem in CORE else EMULATOR_MARK
+    command = [
+        sys.executable, "-m", "pytest", "-q", "-m", mark, "-p", "recorder",
+        "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "asyncio_mode=auto",
+        f"--timeout={TEST_TIMEOUT}", "--timeout-method=signal",
+        "--rootdir", str(file.parent), "-c", os.devnull, str(file),
+    ]  # fmt: skip
+    if expression:
+        command += ["-k", expression]
+    try:
+        done = subprocess.run(
+            command, cwd=file.parent, env=environment, timeout=FILE_TIMEOUT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        if done.returncode not in (0, 1, 5):
+            result.trouble = f"pytest ended with {done.returncode}"
+        (outcomes.parent / f"{file.stem}.log").write_text(done.stdout)
+    except subprocess.TimeoutExpired:
+        result.trouble = f"stopped after {FILE_TIMEOUT} s"
     if outcomes.exists():
         for text in outcomes.read_text().splitlines():
             test = json.loads(text)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import signal
+import ssl
 import sys
 
 from .auth import EMULATOR_KEY
@@ -21,8 +22,8 @@ def main() -> None:
             Emulator(options.path, key=options.key) as emulator,
             contextlib.suppress(KeyboardInterrupt),
         ):
-            asyncio.run(_serve(emulator, options.port))
-    except (StorageError, PortInUse, ValueError) as error:
+            asyncio.run(_serve(emulator, options.port, _tls(options.tls)))
+    except (StorageError, PortInUse, TlsError, ValueError) as error:
         sys.exit(f"cosmos-emulator: {error}")
 
 
@@ -34,16 +35,32 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8081, help="8081 unless told; 0: any free one")
     parser.add_argument("--path", default=":memory:", help="the SQLite file; in memory unless told")
     parser.add_argument("--key", default=EMULATOR_KEY, help="the master key, base64")
+    parser.add_argument("--tls", metavar="FILE", help="serve https: a certificate and its key")
     return parser
 
 
-async def _serve(emulator: Emulator, port: int) -> None:
+class TlsError(Exception):
+    """The certificate cannot be used."""
+
+
+def _tls(path: str | None) -> ssl.SSLContext | None:
+    if path is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(path)
+    except OSError as error:
+        raise TlsError(f"{path}: not a certificate with its key ({error})") from error
+    return context
+
+
+async def _serve(emulator: Emulator, port: int, tls: ssl.SSLContext | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not every platform has signal handlers on its loop; Ctrl-C still interrupts there.
         with contextlib.suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    server = Server(emulator, port)
+    server = Server(emulator, port, tls)
     endpoint = await server.start()
     print(
         f"endpoint  {endpoint}", f"key       {emulator.key}", "Ctrl-C stops.", sep="\n", flush=True

@@ -6,10 +6,12 @@ import base64
 import binascii
 import hashlib
 import hmac
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 from .errors import Forbidden, Unauthorized
 from .messages import Request
+from .permissions import ResourceTokens
 
 # The key of Microsoft's emulators: public, the same everywhere.
 EMULATOR_KEY = (
@@ -20,14 +22,20 @@ EMULATOR_KEY = (
 DATA_PLANE = {"docs", "sprocs", "triggers", "udfs", "conflicts"}
 
 
+def secret(key: str) -> bytes:
+    """The bytes of a master key."""
+    try:
+        return base64.b64decode(key, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("the key of an Emulator must be base64") from None
+
+
 class Authenticator:
     """Checks the ``authorization`` header of requests against one master key."""
 
-    def __init__(self, key: str) -> None:
-        try:
-            self._secret = base64.b64decode(key, validate=True)
-        except (binascii.Error, ValueError):
-            raise ValueError("the key of an Emulator must be base64") from None
+    def __init__(self, secret: bytes, tokens: ResourceTokens) -> None:
+        self._secret = secret
+        self._tokens = tokens
 
     def check(self, request: Request) -> None:
         token = request.headers.get("authorization")
@@ -42,6 +50,8 @@ class Authenticator:
             self._check_master(request, signature)
         elif kind == "aad":
             self._check_entra(request, signature)
+        elif kind == "resource":
+            self._tokens.check(request, signature)
         else:
             raise Unauthorized("The authorization token has an unknown type.")
 
@@ -52,9 +62,10 @@ class Authenticator:
                 "The authorization token is not valid at the current time. Please provide a valid "
                 "x-ms-date or date header."
             )
-        candidates = [self._sign(request, link, date) for link in _links(request)]
         given = signature.encode()
-        if not any(hmac.compare_digest(given, candidate) for candidate in candidates):
+        if not any(
+            hmac.compare_digest(given, self._sign(request, link, date)) for link in _links(request)
+        ):
             raise Unauthorized(
                 "The input authorization token can't serve the request. The wrong key is being "
                 "used or the expected payload is not built as per the protocol."
@@ -77,14 +88,13 @@ class Authenticator:
             )
 
 
-def _links(request: Request) -> list[str]:
-    """The links that a client may have signed: by name, or in lower case when it is by rid."""
+def _links(request: Request) -> Iterator[str]:
+    """The links that a client may have signed: by name, or the rid alone in lower case."""
     parts = request.segments
     if "operations" in parts[-2:]:
         parts = parts[:-2]
     elif len(parts) % 2:
         parts = parts[:-1]
-    link = "/".join(parts)
-    if request.resource == "offers" and parts:
-        return [parts[-1].lower(), link]
-    return [link]
+    yield "/".join(parts)
+    if parts:
+        yield parts[-1].lower()

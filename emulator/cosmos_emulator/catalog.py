@@ -39,6 +39,7 @@ _CHILD_LINKS = {
     },
     "users": {"_permissions": "permissions/"},
 }
+_OFFER_OF = "kind = 'offers' AND json_extract(body, '$.offerResourceId') = ?"
 _MARKS = {"sprocs": 8, "triggers": 7, "udfs": 6, "permissions": 3, "conflicts": 4}
 
 
@@ -201,8 +202,7 @@ class Catalog:
             ).fetchone()
             self._storage.drop_container(number)
         connection.execute("DELETE FROM resources WHERE rid = ?", [rid])
-        # The offer of a database or a container has the rid of its resource for an id.
-        connection.execute("DELETE FROM resources WHERE kind = 'offers' AND id = ?", [rid])
+        connection.execute(f"DELETE FROM resources WHERE {_OFFER_OF}", [rid])
 
     def children(self, kind: str, parent: Resource | None) -> list[Document]:
         with self._storage.reading() as connection:
@@ -215,7 +215,7 @@ class Catalog:
     def add_offer(self, resource: Resource, content: Document) -> None:
         """Record the throughput that a database or a container was created with."""
         definition = {
-            "id": resource.rid,
+            "id": f"offer of {resource.rid}",
             "offerVersion": "V2",
             "offerType": "Invalid",
             "content": content,
@@ -223,7 +223,30 @@ class Catalog:
             "offerResourceId": resource.rid,
         }
         with self._storage.writing() as connection:
-            self._insert(connection, "offers", None, definition)
+            offer = self._insert(connection, "offers", None, definition)
+            # An offer's id is its own rid, which is known only now.
+            connection.execute(
+                "UPDATE resources SET id = rid, body = json_set(body, '$.id', rid) WHERE rid = ?",
+                [offer.rid],
+            )
+
+    def has_offer(self, resource: Resource) -> bool:
+        with self._storage.reading() as connection:
+            row = connection.execute(
+                f"SELECT 1 FROM resources WHERE {_OFFER_OF}", [resource.rid]
+            ).fetchone()
+        return row is not None
+
+    def usage(self, container: Resource) -> tuple[int, int]:
+        """How many items a container holds, and how many bytes they take."""
+        with self._storage.reading() as connection:
+            (number,) = connection.execute(
+                "SELECT num FROM containers WHERE rid = ?", [container.rid]
+            ).fetchone()
+            count, size = connection.execute(
+                f"SELECT count(*), coalesce(sum(length(body)), 0) FROM items_{number}"
+            ).fetchone()
+        return count, size
 
     def lsn(self, container: Container) -> int:
         with self._storage.reading() as connection:

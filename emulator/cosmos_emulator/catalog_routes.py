@@ -10,6 +10,7 @@ from .catalog import FEEDS, Catalog, Resource
 from .documents import check_id, check_size, dumps, load_object
 from .errors import BadRequest, NotAllowed, NotFound
 from .messages import JSON, Document, Request, Response
+from .permissions import ResourceTokens, check_definition
 from .query_routes import query_spec, run_page
 from .sources import TableSource
 from .storage import Storage
@@ -28,9 +29,10 @@ _PLACES = {
 class CatalogRoutes:
     """``/dbs``, ``/dbs/…/colls``, ``/offers`` and their like."""
 
-    def __init__(self, storage: Storage, catalog: Catalog) -> None:
+    def __init__(self, storage: Storage, catalog: Catalog, tokens: ResourceTokens) -> None:
         self._storage = storage
         self._catalog = catalog
+        self._tokens = tokens
 
     def handle(self, request: Request) -> Response:
         parts = request.segments
@@ -64,48 +66,72 @@ class CatalogRoutes:
         self, request: Request, kind: str, parent: Resource | None, definition: Document
     ) -> Response:
         offer = _offer(request.headers)
+        if kind == "permissions":
+            check_definition(definition)
         resource = self._catalog.create(kind, parent, definition)
-        if kind == "colls" and offer is None and not self._shares_throughput(parent):
+        if kind == "colls" and offer is None and parent and not self._catalog.has_offer(parent):
             offer = _manual(DEFAULT_THROUGHPUT)
         if offer is not None and kind in ("dbs", "colls"):
             self._catalog.add_offer(resource, offer)
-        return _answer(201, resource.body, charges.METADATA_WRITE)
-
-    def _shares_throughput(self, database: Resource | None) -> bool:
-        if database is None:
-            return False
-        try:
-            self._catalog.find("offers", None, database.rid)
-        except NotFound:
-            return False
-        return True
+        return self._answer(201, resource, charges.METADATA_WRITE)
 
     def _upsert(self, kind: str, parent: Resource | None, definition: Document) -> Response:
         try:
             old = self._catalog.find(kind, parent, check_id(definition.get("id")))
         except NotFound:
             created = self._catalog.create(kind, parent, definition)
-            return _answer(201, created.body, charges.METADATA_WRITE)
+            return self._answer(201, created, charges.METADATA_WRITE)
         replaced = self._catalog.replace(old, definition, None)
-        return _answer(200, replaced.body, charges.METADATA_WRITE)
+        return self._answer(200, replaced, charges.METADATA_WRITE)
 
     def _one(self, request: Request) -> Response:
         parent = self._catalog.owner(request.segments[:-2])
         resource = self._catalog.find(request.resource, parent, request.segments[-1])
         if_match = request.headers.get("if-match")
         if request.method == "GET":
-            return _answer(200, resource.body, charges.METADATA_READ)
+            answer = self._answer(200, resource, charges.METADATA_READ)
+            return self._with_statistics(request, resource, answer)
         if request.method == "PUT":
             check_size(request.body)
             definition = load_object(request)
             if resource.kind == "offers":
                 _check_offer(definition)
             replaced = self._catalog.replace(resource, definition, if_match)
-            return _answer(200, replaced.body, charges.METADATA_WRITE)
+            return self._answer(200, replaced, charges.METADATA_WRITE)
         if request.method == "DELETE" and resource.kind != "offers":
             self._catalog.delete(resource, if_match)
             return Response(204, {"x-ms-request-charge": f"{charges.METADATA_WRITE:.2f}"})
         raise NotAllowed(f"{request.method} does not apply to {resource.kind}.")
+
+    def _answer(self, status: int, resource: Resource, charge: float) -> Response:
+        headers = {
+            "content-type": JSON,
+            "etag": resource.body["_etag"],
+            "x-ms-request-charge": f"{charge:.2f}",
+        }
+        body = resource.body
+        if resource.kind == "permissions":
+            body = {**body, "_token": self._tokens.issue(body)}
+        return Response(status, headers, dumps(body).encode())
+
+    def _with_statistics(self, request: Request, resource: Resource, answer: Response) -> Response:
+        """What a read of a container tells about its size, if it was asked."""
+        if resource.kind != "colls":
+            return answer
+        if request.flag("x-ms-documentdb-populatequotainfo"):
+            count, size = self._catalog.usage(resource)
+            kilobytes = size // 1024
+            answer.headers["x-ms-documentdb-collection-index-transformation-progress"] = "100"
+            answer.headers["x-ms-resource-quota"] = "documentsSize=10485760;documentsCount=-1;"
+            answer.headers["x-ms-resource-usage"] = (
+                f"documentsSize={kilobytes};documentsCount={count};collectionSize={kilobytes};"
+            )
+        if request.flag("x-ms-documentdb-populatepartitionstatistics"):
+            count, size = self._catalog.usage(resource)
+            statistics = {"id": "0", "sizeInKB": size // 1024, "documentCount": count}
+            body = {**resource.body, "statistics": [{**statistics, "partitionKeys": []}]}
+            answer.body = dumps(body).encode()
+        return answer
 
     def _list(
         self,
@@ -121,6 +147,9 @@ class CatalogRoutes:
                 connection, "resources", ["kind = ?", "parent = ?"], [kind, parent_rid]
             )
             page = run_page(request, text, parameters, source)
+        if kind == "permissions":
+            for permission in page.items:
+                permission["_token"] = self._tokens.issue(permission)
         body = {"_rid": parent_rid, FEEDS[kind]: page.items, "_count": len(page.items)}
         headers = {
             "content-type": JSON,
@@ -130,15 +159,6 @@ class CatalogRoutes:
         if page.continuation:
             headers["x-ms-continuation"] = page.continuation
         return Response(200, headers, dumps(body).encode())
-
-
-def _answer(status: int, body: Document, charge: float) -> Response:
-    headers = {
-        "content-type": JSON,
-        "etag": body["_etag"],
-        "x-ms-request-charge": f"{charge:.2f}",
-    }
-    return Response(status, headers, dumps(body).encode())
 
 
 def _offer(headers: dict[str, str]) -> Document | None:

@@ -120,6 +120,7 @@ def _check_paths(entries: Any, name: str) -> None:
         path = entry.get("path") if isinstance(entry, dict) else None
         if not isinstance(path, str):
             raise BadRequest(f"An entry of {name} has no path.")
+        entry.pop("indexes", None)  # An old form of the policy; the service forgets it, too.
         if path == "/":
             continue
         if path_parts(path)[-1] not in ("?", "*"):

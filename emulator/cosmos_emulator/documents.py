@@ -119,8 +119,8 @@ def path_parts(path: str) -> tuple[str, ...]:
         if not rest.startswith("/"):
             raise BadRequest(f"The path '{path}' is invalid.")
         rest = rest[1:]
-        if rest.startswith('"'):
-            part, quote, rest = rest[1:].partition('"')
+        if rest.startswith(('"', "'")):
+            part, quote, rest = rest[1:].partition(rest[0])
             if not quote:
                 raise BadRequest(f"The path '{path}' is invalid.")
             parts.append(part)

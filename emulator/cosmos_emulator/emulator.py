@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any
 
-from .auth import EMULATOR_KEY, Authenticator
+from .auth import EMULATOR_KEY
 from .clock import Clock
 from .faults import ConnectionDropped, Faults
 from .gateway import Gateway
@@ -44,7 +44,7 @@ class Emulator:
         self.requests = RequestLog()
         self.clock = Clock()
         self._storage = Storage(os.fspath(path))
-        self._gateway = Gateway(self._storage, self.clock, Authenticator(key), self.endpoint)
+        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint)
 
     def async_transport(self) -> EmulatorAsyncTransport:
         """For ``azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)``."""

@@ -6,7 +6,7 @@ import email.utils
 import uuid
 from collections.abc import Callable
 
-from .auth import Authenticator
+from .auth import Authenticator, secret
 from .catalog import Catalog
 from .catalog_routes import CatalogRoutes
 from .clock import Clock
@@ -14,6 +14,7 @@ from .documents import dumps
 from .errors import BadRequest, CosmosError, NotAllowed, NotFound
 from .item_routes import ItemRoutes
 from .messages import JSON, NAMED, Request, Response
+from .permissions import ResourceTokens
 from .storage import Storage
 
 _VERBS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
@@ -22,13 +23,12 @@ _VERBS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 class Gateway:
     """Checks who asks, finds the route, and puts the answer into the service's form."""
 
-    def __init__(
-        self, storage: Storage, clock: Clock, authenticator: Authenticator, endpoint: str
-    ) -> None:
-        self._authenticator = authenticator
+    def __init__(self, storage: Storage, clock: Clock, key: str, endpoint: str) -> None:
         catalog = Catalog(storage, clock)
+        tokens = ResourceTokens(secret(key), catalog, clock)
+        self._authenticator = Authenticator(secret(key), tokens)
         items = ItemRoutes(storage, catalog, clock)
-        resources = CatalogRoutes(storage, catalog)
+        resources = CatalogRoutes(storage, catalog, tokens)
         self._endpoint = endpoint
         self._items = items.handle
         self._resources = resources.handle

@@ -60,12 +60,13 @@ class ItemRoutes:
         return _answer(request, container, outcome)
 
     def _point(self, request: Request) -> Response:
-        method, item_id = request.method, request.segments[5]
+        method, name = request.method, request.segments[5]
         if method == "GET":
             with self._storage.reading() as connection:
                 container = self._container(request)
                 items = Items(connection, container, self._clock.now())
                 key = _key(request, container)
+                item_id = items.resolve(request.segments[3], name)
                 try:
                     outcome = items.read(key, item_id, request.headers.get("if-none-match"))
                 except NotModified as same:
@@ -80,6 +81,7 @@ class ItemRoutes:
             container = self._container(request)
             items = Items(connection, container, self._clock.now())
             key = _key(request, container)
+            item_id = items.resolve(request.segments[3], name)
             if method == "PUT":
                 if not isinstance(body, dict):
                     raise BadRequest("The request body must be a JSON object.")

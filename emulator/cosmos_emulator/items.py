@@ -96,6 +96,15 @@ class Items:
             raise NotModified(etag)
         return Outcome(200, etag, charges.read(len(row.body)), 0, row.body)
 
+    def resolve(self, container: str, name: str) -> str:
+        """The id of an item; in a link by rids the item's name is a rid, too."""
+        if container != self._container.rid:
+            return name
+        row = self._connection.execute(
+            f"SELECT id FROM {self._container.table} WHERE seq = ?", (rids.item_number(name),)
+        ).fetchone()
+        return str(row[0]) if row is not None else name
+
     def create(self, key: str, document: Document) -> Outcome:
         item_id = self._checked(key, document)
         row = self._row(key, item_id)

@@ -45,8 +45,9 @@ class PartitionKeys:
         return cls(tuple(path_parts(path) for path in paths), kind, version)
 
     def of_document(self, document: Document) -> str:
-        """The key that a document carries."""
-        return key_text([value_at(document, path) for path in self.paths])
+        """The key that a document carries; an object or an array counts as no value."""
+        values = [value_at(document, path) for path in self.paths]
+        return key_text([UNDEFINED if isinstance(v, (dict, list)) else v for v in values])
 
     def of_header(self, header: str) -> str:
         """The full key that a request names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 
 
 def database_rid(number: int) -> str:
@@ -17,6 +18,15 @@ def child_rid(parent: str, number: int) -> str:
 def item_rid(container: str, number: int, mark: int = 0) -> str:
     """An item, or with a mark in the top bits a script or a permission."""
     return _encode(_decode(container) + (number | mark << 60).to_bytes(8, "little"))
+
+
+def item_number(rid: str) -> int | None:
+    """The number that :func:`item_rid` was given, if it is such a rid."""
+    try:
+        data = _decode(rid)
+    except (binascii.Error, ValueError):
+        return None
+    return int.from_bytes(data[8:16], "little") if len(data) == 16 else None
 
 
 def etag(container: int, version: int) -> str:

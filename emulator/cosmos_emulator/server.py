@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ssl
 
 from aiohttp import web
 
@@ -22,14 +23,21 @@ class PortInUse(Exception):
 class Server:
     """Serves one emulator on one port; port 0 takes any that is free."""
 
-    def __init__(self, emulator: Emulator, port: int = 0) -> None:
+    def __init__(
+        self, emulator: Emulator, port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._emulator = emulator
         self._port = port
+        self._tls = tls
         self._runner: web.AppRunner | None = None
 
     @property
     def endpoint(self) -> str:
-        return f"http://{HOST}:{self._port}/"
+        return f"{self._scheme}://{HOST}:{self._port}/"
+
+    @property
+    def _scheme(self) -> str:
+        return "https" if self._tls else "http"
 
     async def start(self) -> str:
         """Listen; gives the endpoint."""
@@ -38,7 +46,7 @@ class Server:
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         try:
-            await web.TCPSite(runner, HOST, self._port).start()
+            await web.TCPSite(runner, HOST, self._port, ssl_context=self._tls).start()
         except OSError as error:
             await runner.cleanup()
             if error.errno == errno.EADDRINUSE:
@@ -61,7 +69,9 @@ class Server:
             await incoming.read(),
         )
         try:
-            response = await self._emulator.exchange_async(request, f"http://{incoming.host}/")
+            response = await self._emulator.exchange_async(
+                request, f"{self._scheme}://{incoming.host}/"
+            )
         except ConnectionDropped:
             return _hang_up(incoming)
         return web.Response(
