@@ -44,8 +44,9 @@ class Authenticator:
                 "Required Header authorization is missing. Ensure a valid Authorization token is "
                 "passed."
             )
-        fields = dict(part.partition("=")[::2] for part in unquote(token).split("&") if "=" in part)
-        kind, signature = fields.get("type"), fields.get("sig", "")
+        # type=…&ver=…&sig=…, where the signature may hold any character
+        kind, _, rest = unquote(token).partition("&")
+        kind, signature = kind.removeprefix("type="), rest.partition("sig=")[2]
         if kind == "master":
             self._check_master(request, signature)
         elif kind == "aad":

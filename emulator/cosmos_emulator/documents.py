@@ -87,8 +87,9 @@ def check_id(value: Any) -> str:
     return value
 
 
-def check_depth(value: Any) -> None:
-    level, depth = [value], 0
+def check_depth(document: Document) -> None:
+    level: list[Any] = [v for v in document.values() if isinstance(v, (dict, list))]
+    depth = 1
     while level:
         if depth > MAX_DEPTH:
             raise BadRequest(f"The item is nested deeper than {MAX_DEPTH} levels.")

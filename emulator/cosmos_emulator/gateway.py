@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import email.utils
+import time
 import uuid
 from collections.abc import Callable
+from functools import lru_cache
 
 from .auth import Authenticator, secret
 from .catalog import Catalog
@@ -49,7 +51,7 @@ class Gateway:
             response = error.response(activity_id)
         headers = response.headers
         headers["x-ms-activity-id"] = activity_id
-        headers["date"] = email.utils.formatdate(usegmt=True)
+        headers["date"] = _date(int(time.time()))
         headers["x-ms-version"] = request.headers.get("x-ms-version", "2020-07-15")
         headers["x-ms-gatewayversion"] = "2.0.0"
         return response
@@ -72,6 +74,11 @@ class Gateway:
         if request.resource == "pkranges":
             return self._ranges(request)
         return self._resources(request)
+
+
+@lru_cache(maxsize=1)
+def _date(seconds: int) -> str:
+    return email.utils.formatdate(seconds, usegmt=True)
 
 
 def _account(endpoint: str) -> Response:

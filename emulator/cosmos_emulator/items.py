@@ -107,11 +107,13 @@ class Items:
 
     def create(self, key: str, document: Document) -> Outcome:
         item_id = self._checked(key, document)
-        row = self._row(key, item_id)
-        if row is not None:
-            if self._is_alive(row):
-                raise Conflict(charge=charges.write(0, 0) - charges.read(0))
-            self._erase(row)
+        try:
+            return self._write_new(key, item_id, document)
+        except sqlite3.IntegrityError:
+            row = self._row(key, item_id)
+        if row is None or self._is_alive(row):
+            raise Conflict(charge=charges.write(0, 0) - charges.read(0))
+        self._erase(row)
         return self._write_new(key, item_id, document)
 
     def upsert(self, key: str, document: Document, conditions: Conditions) -> Outcome:

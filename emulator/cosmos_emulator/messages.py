@@ -15,6 +15,15 @@ NAMED = {
 }  # fmt: skip
 
 
+# The headers that make a POST something else than a create.
+_POSTS = {
+    "x-ms-cosmos-is-query-plan-request": "query plan",
+    "x-ms-documentdb-isquery": "query",
+    "x-ms-cosmos-is-batch-request": "batch",
+    "x-ms-documentdb-is-upsert": "upsert",
+}
+
+
 @dataclass(slots=True)
 class Request:
     """One HTTP request; header names are lower case."""
@@ -26,11 +35,13 @@ class Request:
     parsed: Any = None
     segments: list[str] = field(init=False)
     resource: str = field(init=False)
+    operation: str = field(init=False)
 
     def __post_init__(self) -> None:
         path = self.path.partition("?")[0].strip("/")
         self.segments = [unquote(part) for part in path.split("/")] if path else []
         self.resource = self._resource()
+        self.operation = self._operation()
 
     def _resource(self) -> str:
         """The type of resource that is addressed: "docs", "colls", "dbs", …; "" is the account."""
@@ -65,8 +76,7 @@ class Request:
     def partition_key(self) -> str | None:
         return self.headers.get("x-ms-documentdb-partitionkey")
 
-    @property
-    def operation(self) -> str:
+    def _operation(self) -> str:
         """What the request asks for, in one word: "create", "query", "change feed", …"""
         if self.method == "POST":
             return self._post_operation()
@@ -77,16 +87,11 @@ class Request:
         return {"PUT": "replace", "PATCH": "patch", "DELETE": "delete"}.get(self.method, "unknown")
 
     def _post_operation(self) -> str:
-        if self.flag("x-ms-documentdb-isquery") or self.headers.get("content-type", "").startswith(
-            "application/query+json"
-        ):
+        for header, operation in _POSTS.items():
+            if header in self.headers and self.flag(header):
+                return operation
+        if self.headers.get("content-type", "").startswith("application/query+json"):
             return "query"
-        if self.flag("x-ms-cosmos-is-query-plan-request"):
-            return "query plan"
-        if self.flag("x-ms-cosmos-is-batch-request"):
-            return "batch"
-        if self.flag("x-ms-documentdb-is-upsert"):
-            return "upsert"
         if len(self.segments) > 1 and self.segments[-2] == "operations":
             return self.segments[-1]
         if self.resource == "sprocs" and self.id is not None:

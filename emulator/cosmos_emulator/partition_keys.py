@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any
 
 from .documents import UNDEFINED, dumps, loads, path_parts, value_at
@@ -76,6 +77,8 @@ def parse_header(header: str) -> tuple[str, int]:
 
 
 def key_text(values: list[Any]) -> str:
+    if len(values) == 1 and isinstance(values[0], str) and len(values[0]) < MAX_KEY_BYTES // 4:
+        return f"[{encode_basestring(values[0])}]"  # What nearly every key is, without detours.
     for value in values:
         if isinstance(value, (dict, list)):
             raise BadRequest(
