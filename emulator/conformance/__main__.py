@@ -150,7 +150,7 @@ def run_file(file: Path, expression: str, account: dict[str, str]) -> FileResult
         sys.executable, "-m", "pytest", "-q", "-m", mark, "-p", "recorder",
         "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "asyncio_mode=auto",
         f"--timeout={TEST_TIMEOUT}", "--timeout-method=signal",
-        "--rootdir", str(file.parent), "-c", os.devnull, str(file),
+        "--tb=native", "--rootdir", str(file.parent), "-c", os.devnull, str(file),
     ]  # fmt: skip
     if expression:
         command += ["-k", expression]

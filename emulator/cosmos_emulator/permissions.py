@@ -14,11 +14,11 @@ from .errors import BadRequest, CosmosError, Forbidden, Unauthorized
 from .messages import Document, Request
 
 LIFETIME = 3600
-MODES = ("Read", "All")
+MODES = ("read", "all")
 
 
 def check_definition(permission: Document) -> None:
-    if permission.get("permissionMode") not in MODES:
+    if str(permission.get("permissionMode")).lower() not in MODES:
         raise BadRequest("The permissionMode must be 'Read' or 'All'.")
     if not isinstance(permission.get("resource"), str):
         raise BadRequest("A permission needs the link of a resource.")
@@ -35,7 +35,7 @@ class ResourceTokens:
     def issue(self, permission: Document) -> str:
         claims = {
             "resource": permission["resource"],
-            "mode": permission["permissionMode"],
+            "mode": permission["permissionMode"].lower(),
             "key": permission.get("resourcePartitionKey"),
             "expires": self._clock.now() + LIFETIME,
         }
@@ -53,7 +53,7 @@ class ResourceTokens:
         reads = request.method == "GET" or request.operation in ("query", "query plan")
         if request.method == "GET" and granted[: len(asked)] == asked:
             return  # The SDK reads the account and the container on its way to an item.
-        if asked[: len(granted)] != granted or not (reads or claims["mode"] == "All"):
+        if asked[: len(granted)] != granted or not (reads or claims["mode"] == "all"):
             raise Forbidden("Insufficient permissions provided in the authorization header.")
         key = request.partition_key
         if claims["key"] is not None and request.resource == "docs" and key is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import sqlite3
+import time
 from typing import Any
 
 from . import charges, query
@@ -18,6 +20,17 @@ from .sources import ItemSource, TableSource
 from .storage import Storage
 
 DEFAULT_PAGE = 100
+# Which indexes a query used is not known here; the shape is the service's.
+NO_INDEX_METRICS = base64.b64encode(
+    dumps(
+        {
+            "UtilizedSingleIndexes": [],
+            "PotentialSingleIndexes": [],
+            "UtilizedCompositeIndexes": [],
+            "PotentialCompositeIndexes": [],
+        }
+    ).encode()
+).decode()
 ALL = 1_000_000  # what a page size of −1 comes to; the size limit of a page ends it earlier
 
 
@@ -40,6 +53,7 @@ class QueryRoutes:
         raise CosmosError("This emulator answers every query without a plan.", status=501)
 
     def _run(self, request: Request, text: str, parameters: list[dict[str, Any]]) -> Response:
+        started = time.perf_counter()
         with self._storage.reading() as connection:
             container = self._catalog.container(request.segments[1], request.segments[3])
             selection = self.selection(request, container)
@@ -65,7 +79,12 @@ class QueryRoutes:
         }
         if page.continuation:
             headers["x-ms-continuation"] = page.continuation
-        return Response(200, headers, dumps(body).encode())
+        text = dumps(body)
+        if request.flag("x-ms-documentdb-populatequerymetrics"):
+            headers["x-ms-documentdb-query-metrics"] = _metrics(page, started, len(text))
+        if request.flag("x-ms-cosmos-populateindexmetrics"):
+            headers["x-ms-cosmos-index-utilization"] = NO_INDEX_METRICS
+        return Response(200, headers, text.encode())
 
     def selection(self, request: Request, container: Container) -> Selection:
         """The partition or the range of keys that a request names."""
@@ -77,10 +96,36 @@ class QueryRoutes:
         if header is None:
             return Selection(None, epk_range)
         key, size = parse_header(header)
+        if size == 0 and container.keys.kind == "MultiHash":
+            raise BadRequest("A prefix of a hierarchical partition key needs a value.")
         if 0 < size < len(container.keys.paths):
             start = container.keys.epk(key)
             return Selection(None, (start, start + "FF"))
         return Selection(container.keys.of_header(header), epk_range)
+
+
+def _metrics(page: query.Page, started: float, output: int) -> str:
+    """What the service tells about the work of a query, as far as it is known here."""
+    milliseconds = (time.perf_counter() - started) * 1000
+    figures = {
+        "totalExecutionTimeInMs": f"{milliseconds:.2f}",
+        "queryCompileTimeInMs": "0.00",
+        "queryLogicalPlanBuildTimeInMs": "0.00",
+        "queryPhysicalPlanBuildTimeInMs": "0.00",
+        "queryOptimizationTimeInMs": "0.00",
+        "VMExecutionTimeInMs": f"{milliseconds:.2f}",
+        "indexLookupTimeInMs": "0.00",
+        "documentLoadTimeInMs": "0.00",
+        "systemFunctionExecuteTimeInMs": "0.00",
+        "userFunctionExecuteTimeInMs": "0.00",
+        "retrievedDocumentCount": str(page.scanned),
+        "retrievedDocumentSize": str(page.scanned_bytes),
+        "outputDocumentCount": str(len(page.items)),
+        "outputDocumentSize": str(output),
+        "writeOutputTimeInMs": "0.00",
+        "indexUtilizationRatio": "1.00",
+    }
+    return ";".join(f"{name}={value}" for name, value in figures.items())
 
 
 def query_spec(request: Request) -> tuple[str, list[dict[str, Any]]]:
