@@ -82,9 +82,8 @@ async def points(path: str) -> dict[str, float]:
             base_read = await rate(lambda n: null.read_item(str(n), "p"), first)
             mine_read = await rate(lambda n: store.read_item(str(n), "p"), first)
             shares["read"].append(mine_read / base_read)
-            print(
-                f"  create {mine:6.0f}/s of {base:6.0f}/s, read {mine_read:6.0f}/s of {base_read:6.0f}/s"
-            )
+            print(f"  create {mine:.0f}/s of {base:.0f}/s,", end=" ")
+            print(f"read {mine_read:.0f}/s of {base_read:.0f}/s")
     nothing.close()
     real.close()
     return {name: statistics.median(values) for name, values in shares.items()}
