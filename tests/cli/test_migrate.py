@@ -1,0 +1,198 @@
+"""`cosmosservice migrate SOURCE_URI TARGET_URI`"""
+
+import asyncio
+import json
+import sqlite3
+
+import pytest
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
+
+from cosmosservice import CosmosSessionService
+from cosmosservice.cli.importer import Importer
+from tests.cli.conftest import said
+
+SOURCE, TARGET = "sqlite:///source.db", "cosmosdb://embedded/target.db"
+
+
+async def fill(service):
+    """Two apps, two users, sessions whose user and app state was written in another order."""
+    early = await service.create_session(
+        app_name="shop", user_id="ada", session_id="early", state={"kept": 1, "user:born": 1815}
+    )
+    late = await service.create_session(app_name="shop", user_id="ada", session_id="late")
+    await service.append_event(
+        late, said("one", state={"user:tea": "green", "app:visits": 1}, timestamp=100.0)
+    )
+    await service.append_event(
+        early, said("two", state={"user:tea": "black", "app:visits": 2, "n": None}, timestamp=200.0)
+    )
+    await service.append_event(
+        late, said("three", state={"mood": {"now": "calm"}}, timestamp=150.0)
+    )
+    await service.create_session(app_name="shop", user_id="bob", session_id="empty")
+    other = await service.create_session(app_name="bank", user_id="ada", session_id="early")
+    await service.append_event(other, said("four", timestamp=300.25))
+
+
+async def everything(service):
+    found = {}
+    for app_name in ("bank", "shop"):
+        for each in (await service.list_sessions(app_name=app_name)).sessions:
+            session = await service.get_session(
+                app_name=app_name, user_id=each.user_id, session_id=each.id
+            )
+            found[app_name, each.user_id, each.id] = (
+                session.state,
+                session.events,
+                session.last_update_time,
+            )
+    return found
+
+
+def in_target():
+    async def read():
+        async with CosmosSessionService.embedded("target.db") as service:
+            return await everything(service)
+
+    return asyncio.run(read())
+
+
+@pytest.fixture
+def source():
+    async def make():
+        service = SqliteSessionService("source.db")
+        await fill(service)
+        return await everything(service)
+
+    return asyncio.run(make())
+
+
+def test_everything_arrives_as_it_was(command, source):
+    done = command("migrate", SOURCE, TARGET)
+    assert done.code == 0, done.err
+    assert "4 sessions (4 copied)" in done.out
+    assert "4 events" in done.out
+    assert in_target() == source
+
+
+def test_later_value_wins_whatever_the_order_of_copying(command, source):
+    assert source["shop", "ada", "late"][0]["user:tea"] == "black"
+    command("migrate", SOURCE, TARGET)
+    state = in_target()["shop", "ada", "late"][0]
+    assert (state["user:tea"], state["app:visits"], state["user:born"]) == ("black", 2, 1815)
+
+
+def test_running_it_again_changes_nothing(command, source):
+    command("migrate", SOURCE, TARGET)
+    again = command("migrate", SOURCE, TARGET, "--json")
+    assert again.code == 0
+    assert json.loads(again.out) == {"sessions": {"already there": 4}, "events": 4, "problems": []}
+    assert in_target() == source
+
+
+def test_copy_that_was_cut_short_goes_on_where_it_stopped(command, source):
+    async def half():
+        theirs = SqliteSessionService("source.db")
+        session = await theirs.get_session(app_name="shop", user_id="ada", session_id="late")
+        async with CosmosSessionService.embedded("target.db") as service:
+
+            async def begin(store):
+                importer = Importer(store)
+                append = importer._append
+
+                async def only_one(key, document, present, missing):
+                    await append(key, document, present, missing[:1])
+                    raise ConnectionError
+
+                importer._append = only_one
+                await importer.copy(session)
+
+            with pytest.raises(ConnectionError):
+                await service._run("import", begin)
+
+    asyncio.run(half())
+    done = command("migrate", SOURCE, TARGET)
+    assert done.code == 0
+    assert "1 resumed" in done.out
+    assert in_target() == source
+
+
+def test_dry_run_writes_nothing(command, source, folder):
+    done = command("migrate", SOURCE, TARGET, "--dry-run")
+    assert done.code == 0
+    assert "4 sessions (4 to copy)" in done.out
+    assert not folder.joinpath("target.db").exists()
+
+
+def test_only_one_app(command, source):
+    assert "1 sessions (1 copied)" in command("migrate", SOURCE, TARGET, "--app", "bank").out
+
+
+def test_session_that_went_on_in_the_target_is_left_alone_and_reported(command, source):
+    command("migrate", SOURCE, TARGET, "--app", "shop")
+
+    async def go_on():
+        async with CosmosSessionService.embedded("target.db") as service:
+            session = await service.get_session(app_name="shop", user_id="ada", session_id="late")
+            await service.append_event(session, said("new", state={"user:tea": "white"}))
+
+    asyncio.run(go_on())
+    done = command("migrate", SOURCE, TARGET)
+    assert done.code == 1
+    assert "shop / ada / late: the target has another session of this id" in done.err
+    after = in_target()
+    assert [event.content.parts[0].text for event in after["shop", "ada", "late"][1]][-1] == "new"
+    assert after["shop", "ada", "early"][0]["user:tea"] == "white"
+    assert ("bank", "ada", "early") in after
+
+
+def test_state_that_the_events_do_not_add_up_to_is_kept(command, source):
+    """Another service may fold otherwise, or may have been changed by hand."""
+    with sqlite3.connect("source.db") as database:
+        database.execute("UPDATE sessions SET state = '{\"mood\": \"odd\"}' WHERE id = 'late'")
+    database.close()
+    done = command("migrate", SOURCE, TARGET)
+    assert done.code == 0, done.err
+    state, events, last = in_target()["shop", "ada", "late"]
+    assert state["mood"] == "odd"
+    assert [event.author for event in events] == ["user", "user", "cosmosservice-import"]
+    assert last == source["shop", "ada", "late"][2]
+
+
+def test_from_one_cosmos_store_to_another(command):
+    async def make():
+        async with CosmosSessionService.embedded("ours.db") as service:
+            await fill(service)
+            return await everything(service)
+
+    before = asyncio.run(make())
+    done = command("migrate", "cosmosdb://embedded/ours.db", TARGET)
+    assert done.code == 0, done.err
+    assert in_target() == before
+
+
+@pytest.mark.parametrize(
+    ("source_uri", "said_"),
+    [
+        ("sqlite:///missing.db", "There is no file missing.db."),
+        ("cosmosdb://embedded/missing.db", "There is no file missing.db"),
+        ("source.db", "A source is a URI"),
+        ("memory://", "name them with --app"),
+    ],
+)
+def test_wrong_source_is_explained(command, source_uri, said_):
+    done = command("migrate", source_uri, TARGET)
+    assert done.code == 2
+    assert said_ in done.err
+
+
+def test_password_of_a_source_is_not_repeated(command):
+    done = command("migrate", "nonsense+x://ada:hush@host/db", TARGET)
+    assert done.code == 2
+    assert "hush" not in done.out + done.err
+
+
+def test_wrong_target_is_told_before_the_source_is_read(command):
+    done = command("migrate", "sqlite:///missing.db", "sqlite:///target.db")
+    assert done.code == 2
+    assert "The URI of a session store looks like cosmosdb://" in done.err
