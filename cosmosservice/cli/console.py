@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import datetime
 import os
-from collections.abc import Callable, Coroutine
+import re
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -93,3 +96,29 @@ def print_json(value: Any) -> None:
     from cosmosservice.data_converters import to_json
 
     click.echo(to_json(value).decode("utf-8", "backslashreplace"))
+
+
+@contextlib.contextmanager
+def bar(of: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, if somebody looks; call it with (done, in all)."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = TextColumn(of), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=err, disable=not err.is_terminal) as progress:
+        task = progress.add_task("")
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def age(context: click.Context, parameter: click.Parameter, value: str) -> datetime.timedelta:
+    """`90d`, `12h`, `30m`, `45s`."""
+    found = re.fullmatch(r"(\d+)([dhms])", value.strip())
+    if found is None:
+        raise click.BadParameter("is a number and d, h, m or s: 30d, 12h.", context, parameter)
+    unit = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}[found[2]]
+    return datetime.timedelta(**{unit: int(found[1])})

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.cli.console import Problem, err, out, print_json, settings_of
+from cosmosservice.cli.console import Problem, bar, err, out, print_json, settings_of
 from cosmosservice.cli.importer import Importer, Outcome
 from cosmosservice.cli.sources import apps_of, opened
 from cosmosservice.cli.timeline import clean
@@ -34,10 +33,13 @@ class Migration:
     """`target` None: a dry run, which reads everything and writes nothing."""
 
     def __init__(
-        self, target: CosmosSessionService | None, *, done: Callable[[], None] = lambda: None
+        self,
+        target: CosmosSessionService | None,
+        *,
+        progress: Callable[[int], None] = lambda done: None,
     ) -> None:
         self._target = target
-        self._done = done
+        self._progress = progress
         self.report = Report()
 
     async def run(self, sessions: AsyncIterator[Session]) -> Report:
@@ -47,7 +49,7 @@ class Migration:
         async def work() -> None:
             while (session := await waiting.get()) is not None:
                 await self._copy(session)
-                self._done()
+                self._progress(self.report.outcomes.total())
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -84,23 +86,14 @@ async def migrate(
     source_uri: str, target_uri: str, apps: list[str], *, dry_run: bool, as_json: bool
 ) -> None:
     settings_of(target_uri)  # a mistake in it is told before the source is read
-    progress = Progress(
-        TextColumn("sessions"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=err,
-        disable=not err.is_terminal,
-    )
     async with contextlib.AsyncExitStack() as stack:
         source = await stack.enter_async_context(opened(source_uri))
         found = await listed(source, apps or await apps_of(source, source_uri))
         target = None
         if not dry_run:
             target = await stack.enter_async_context(CosmosSessionService(uri=target_uri))
-        stack.enter_context(progress)
-        bar = progress.add_task("", total=len(found))
-        migration = Migration(target, done=lambda: progress.advance(bar))
+        progress = stack.enter_context(bar("sessions"))
+        migration = Migration(target, progress=lambda done: progress(done, len(found)))
         report = await migration.run(loaded(source, found))
     print_report(report, as_json)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import datetime
 import sys
 from collections.abc import AsyncIterator
 from typing import IO, Any
@@ -13,12 +15,22 @@ from rich.table import Table
 from rich.text import Text
 
 from cosmosservice import CosmosSessionService
+from cosmosservice.administration import PurgeReport
 from cosmosservice.cli import archive
-from cosmosservice.cli.console import Problem, SessionName, err, out, print_json, settings_of
+from cosmosservice.cli.console import (
+    Problem,
+    SessionName,
+    bar,
+    err,
+    out,
+    print_json,
+    settings_of,
+)
 from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
 from cosmosservice.cli.sources import apps_of
 from cosmosservice.cli.timeline import clean, event_rows, moment, session_view
 from cosmosservice.data_converters import event_to_fields
+from cosmosservice.repair import RepairReport
 
 
 @contextlib.asynccontextmanager
@@ -32,9 +44,7 @@ async def service_of(
 
 
 async def _existing(service: CosmosSessionService, name: SessionName) -> Session:
-    session = await service.get_session(
-        app_name=name.app_name, user_id=name.user_id, session_id=name.session_id
-    )
+    session = await service.get_session(**name._asdict())
     if session is None:
         raise Problem(
             f"There is no session {name.session_id!r} of user {name.user_id!r} in app"
@@ -144,7 +154,99 @@ async def import_file(uri: str | None, file: IO[bytes], *, dry_run: bool, as_jso
 async def delete(uri: str | None, name: SessionName) -> None:
     async with service_of(uri) as service:
         await _existing(service, name)
-        await service.delete_session(
-            app_name=name.app_name, user_id=name.user_id, session_id=name.session_id
-        )
+        await service.delete_session(**name._asdict())
     err.print("Deleted. `cosmosservice sessions restore` brings it back.")
+
+
+async def restore(uri: str | None, name: SessionName) -> None:
+    async with service_of(uri) as service:
+        await service.restore_session(**name._asdict())
+    err.print("Restored.")
+
+
+async def purge_session(uri: str | None, name: SessionName) -> None:
+    async with service_of(uri) as service:
+        _print_purged(await service.purge_session(**name._asdict()))
+
+
+async def purge_user(uri: str | None, app_name: str, user_id: str, *, include_state: bool) -> None:
+    async with service_of(uri) as service:
+        with bar("sessions") as progress:
+            report = await service.purge_user(
+                app_name=app_name, user_id=user_id, include_state=include_state, progress=progress
+            )
+    _print_purged(report)
+
+
+async def purge_deleted(
+    uri: str | None, app_name: str | None, older_than: datetime.timedelta
+) -> None:
+    async with service_of(uri) as service:
+        with bar("sessions") as progress:
+            report = await service.purge_deleted(
+                app_name=app_name, older_than=older_than, progress=progress
+            )
+    _print_purged(report)
+
+
+def _print_purged(report: PurgeReport) -> None:
+    err.print(f"Erased: {report.sessions:,} sessions, {report.documents:,} documents.")
+
+
+async def repair(
+    uri: str | None,
+    app_name: str | None,
+    user_id: str | None,
+    session_id: str | None,
+    *,
+    as_json: bool,
+) -> bool:
+    """Whether all is well now."""
+    async with service_of(uri) as service:
+        if session_id is not None:
+            names = [SessionName(str(app_name), str(user_id), session_id)]
+        else:
+            names = await _names(service, app_name, user_id)
+        healthy = True
+        with bar("sessions") as progress:
+            for done, name in enumerate(names, 1):
+                report = await service.repair_session(**name._asdict())
+                healthy = healthy and report.healthy
+                _print_repaired(name, report, as_json)
+                progress(done, len(names))
+    err.print(f"{len(names):,} sessions looked at.")
+    return healthy
+
+
+async def _names(
+    service: CosmosSessionService, app_name: str | None, user_id: str | None
+) -> list[SessionName]:
+    text = "SELECT c.app_name, c.user_id, c.session_id FROM c WHERE IS_DEFINED(c.status)"
+    found = await service._run(
+        "repair_session", lambda store: store.connection.sessions.query(text, {}, user_id)
+    )
+    return [SessionName(**each) for each in found if app_name in (None, each["app_name"])]
+
+
+def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> None:
+    if as_json:
+        print_json(name._asdict() | dataclasses.asdict(report) | {"healthy": report.healthy})
+        return
+    told = [
+        text
+        for holds, text in (
+            (report.rebuilt, "its session document was made anew"),
+            (report.finished, "a delete, restore or purge was finished"),
+            (report.behind, f"its session document was {report.behind:,} records behind"),
+            (report.holes, f"documents are missing at {_some(report.holes)}"),
+            (report.unreadable, f"events cannot be read at {_some(report.unreadable)}"),
+        )
+        if holds
+    ]
+    if told:
+        line = f"{' / '.join(name)}: {'; '.join(told)}"
+        out.print(clean(line), style="" if report.healthy else "red", markup=False)
+
+
+def _some(places: list[int]) -> str:
+    return ", ".join(map(str, places[:10])) + (" …" if len(places) > 10 else "")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
+import sys
 from typing import IO, Any
 
 import click
 
 from cosmosservice.cli.console import (
+    FAILED,
     Command,
     SessionName,
+    age,
     json_option,
     run,
     uri_option,
@@ -105,3 +109,87 @@ def delete(uri: str | None, **name: str) -> None:
     from cosmosservice.cli import session_work
 
     run(session_work.delete(uri, SessionName(**name)))
+
+
+@sessions.command()
+@one_session
+def restore(uri: str | None, **name: str) -> None:
+    """Bring a deleted session back as it was."""
+    from cosmosservice.cli import session_work
+
+    run(session_work.restore(uri, SessionName(**name)))
+
+
+@sessions.command()
+@some_app
+@some_user
+@click.argument("session_id", metavar="[SESSION]", required=False)
+@click.option("--all", "whole_user", is_flag=True, help="All sessions of the user.")
+@click.option("--include-state", is_flag=True, help="With --all: the user's state as well.")
+@click.option("--deleted", is_flag=True, help="All deleted sessions, of --app or of all apps.")
+@click.option(
+    "--older-than",
+    metavar="AGE",
+    default="30d",
+    show_default=True,
+    callback=age,
+    help="With --deleted: deleted before that, such as 12h or 90d.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@uri_option
+def purge(
+    uri: str | None,
+    app_name: str | None,
+    user_id: str | None,
+    session_id: str | None,
+    whole_user: bool,
+    include_state: bool,
+    deleted: bool,
+    older_than: datetime.timedelta,
+    yes: bool,
+) -> None:
+    """Erase sessions for good: one, all of a user, or what was deleted long ago."""
+    from cosmosservice.cli import session_work as work
+
+    if [session_id is not None, whole_user, deleted].count(True) != 1:
+        raise click.UsageError("Name one SESSION, or say --all, or --deleted.")
+    if deleted:
+        what = f"all sessions that were deleted more than {older_than} ago"
+        purging = work.purge_deleted(uri, app_name, older_than)
+    elif app_name is None or user_id is None:
+        raise click.UsageError("Say whose: --app and --user.")
+    elif session_id is not None:
+        what = f"session {session_id!r} of user {user_id!r}"
+        purging = work.purge_session(uri, SessionName(app_name, user_id, session_id))
+    else:
+        what = f"ALL sessions of user {user_id!r}" + (" and the user's state" * include_state)
+        purging = work.purge_user(uri, app_name, user_id, include_state=include_state)
+    with contextlib.closing(purging):
+        if not yes:
+            click.confirm(f"Erase {what} for good?", abort=True, err=True)
+        run(purging)
+
+
+@sessions.command()
+@some_app
+@some_user
+@click.argument("session_id", metavar="[SESSION]", required=False)
+@uri_option
+@json_option
+def repair(
+    uri: str | None,
+    app_name: str | None,
+    user_id: str | None,
+    session_id: str | None,
+    as_json: bool,
+) -> None:
+    """Bring session documents in line with their logs, and say what is wrong.
+
+    One session, or all of them. Readers repair what they meet: this is for looking.
+    """
+    from cosmosservice.cli import session_work
+
+    if session_id is not None and (app_name is None or user_id is None):
+        raise click.UsageError("Say whose: --app and --user.")
+    if not run(session_work.repair(uri, app_name, user_id, session_id, as_json=as_json)):
+        sys.exit(FAILED)

@@ -8,6 +8,7 @@ import pytest
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli import session_work
 from cosmosservice.cli.console import SessionName
+from cosmosservice.documents import SessionKey
 from tests.cli.conftest import said
 
 FIRST = ("--app", "shop", "--user", "ada", "first")
@@ -139,3 +140,92 @@ def test_delete(command, conversation):
     (gone,) = command("sessions", "list", "--deleted", "--json").out.splitlines()
     assert json.loads(gone)["events"] == 2
     assert command("sessions", "delete", *FIRST).code == 1
+
+
+def test_restore_brings_a_deleted_session_back(command, conversation):
+    before = stored()
+    command("sessions", "delete", *FIRST)
+    assert command("sessions", "restore", *FIRST).code == 0
+    assert stored().events == before.events
+    (row,) = command("sessions", "list", "--json").out.splitlines()
+    assert json.loads(row)["session_id"] == "first"
+
+
+def test_restore_of_what_never_was_says_so(command, conversation):
+    shown = command("sessions", "restore", "--app", "shop", "--user", "ada", "never")
+    assert shown.code == 1
+    assert shown.err.startswith("Error: ")
+
+
+def test_purge_asks_first(command, conversation):
+    refused = command("sessions", "purge", *FIRST, input="n\n")
+    assert refused.code == 1
+    assert "Erase session 'first' of user 'ada' for good?" in refused.err
+    assert stored() is not None
+
+
+def test_purge_erases_one_session_for_good(command, conversation):
+    assert command("sessions", "purge", *FIRST, "--yes").code == 0
+    assert stored() is None
+    assert command("sessions", "restore", *FIRST).code == 1
+
+
+def test_purge_erases_what_was_deleted_long_ago_and_nothing_else(command, conversation):
+    assert "Erased: 0 sessions" in command("sessions", "purge", "--deleted", "--yes").err
+    command("sessions", "delete", *FIRST)
+    young = command("sessions", "purge", "--deleted", "--older-than", "1h", "--yes")
+    assert "Erased: 0 sessions" in young.err
+    old = command("sessions", "purge", "--deleted", "--older-than", "0s", "--yes")
+    assert "Erased: 1 sessions" in old.err
+    assert command("sessions", "list", "--deleted", "--json").out == ""
+
+
+def test_purge_erases_all_of_a_user(command, conversation):
+    whose = ("--app", "shop", "--user", "ada")
+    done = command("sessions", "purge", *whose, "--all", "--include-state", "--yes")
+    assert "Erased: 1 sessions" in done.err
+
+    async def state():
+        async with CosmosSessionService.embedded("store.db") as service:
+            return await service.get_user_state(app_name="shop", user_id="ada")
+
+    assert asyncio.run(state()) == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("first",), ("--all",), ("first", "--deleted"), ("--deleted", "--older-than", "soon")],
+)
+def test_purge_of_nothing_in_particular_is_wrong_usage(command, conversation, arguments):
+    assert command("sessions", "purge", *arguments, "--yes").code == 2
+
+
+def test_repair_finds_a_sound_store_sound(command, conversation):
+    shown = command("sessions", "repair", "--json")
+    assert shown.code == 0
+    (report,) = map(json.loads, shown.out.splitlines())
+    assert (report["session_id"], report["events"], report["healthy"]) == ("first", 2, True)
+    assert "1 sessions looked at." in shown.err
+
+
+def test_repair_says_which_event_is_missing(command, conversation):
+    async def lose_the_first_event():
+        async with CosmosSessionService.embedded("store.db") as service:
+
+            async def lose(store):
+                key = SessionKey("shop", "ada", "first")
+                (first, _) = await store.log.later(key, 0)
+                await store.connection.events.delete(
+                    key.event_id(first.seq, first.incarnation), key.session_id
+                )
+
+            await service._run("test", lose)
+
+    asyncio.run(lose_the_first_event())
+    shown = command("sessions", "repair", *FIRST)
+    assert shown.code == 1
+    assert "shop / ada / first: documents are missing at 1" in shown.out
+
+
+def test_repair_of_one_session_needs_its_whole_name(command, conversation):
+    assert command("sessions", "repair", "first").code == 2
