@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any, Protocol
 
+from cosmosservice import telemetry
+
 
 class Sized(Protocol):
     @property
@@ -19,15 +21,12 @@ class Cache:
         self._max_bytes = max_bytes
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self.bytes = 0
-        self.hits = 0
-        self.misses = 0
 
     def get(self, key: Hashable) -> Any:
         entry = self._entries.get(key)
+        telemetry.looked_up(hit=entry is not None)
         if entry is None:
-            self.misses += 1
             return None
-        self.hits += 1
         self._entries.move_to_end(key)
         return entry[0]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from cosmosservice.cosmos_client import Container, Failure, Observer
+from cosmosservice.cosmos_client import Container, Failure, Observer, note_answer
 from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER, ContainerDefinition
 from cosmosservice.errors import (
     ConfigurationError,
@@ -100,6 +100,7 @@ class Connection:
             Container(database.get_container_client(name), self._observer) for name in names
         )
         self._client = client
+        logger.info("Connected to %s, database %r.", self._settings.endpoint, database.id)
 
     def _make_client(self) -> CosmosClient:
         from azure.cosmos.aio import CosmosClient
@@ -112,6 +113,7 @@ class Connection:
                 credential=emulator.key,
                 transport=emulator.async_transport(),
                 enable_endpoint_discovery=False,
+                raw_response_hook=note_answer,
             )
         host = urlsplit(settings.endpoint)
         azure = host.scheme == "https" and host.hostname not in ("localhost", "127.0.0.1", "::1")
@@ -119,6 +121,7 @@ class Connection:
             settings.endpoint,
             credential=self._make_credential(),
             enable_endpoint_discovery=azure,
+            raw_response_hook=note_answer,
         )
 
     def _embedded(self) -> Emulator:

@@ -8,6 +8,7 @@ Cosmos decides by id and etag, and the callers recognise their own writes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -27,12 +28,25 @@ from cosmosservice.errors import (
 if TYPE_CHECKING:
     from azure.cosmos.aio import ContainerProxy
 
+logger = logging.getLogger("cosmosservice")
+
 # The operation of the service on whose behalf requests are sent: for charges and messages.
 current_operation: ContextVar[str] = ContextVar("current_operation", default="connect")
 
+# The status of every HTTP answer to the request under way: the SDK sends again by itself.
+_answers: ContextVar[list[int] | None] = ContextVar("answers", default=None)
+
+_CHARGE = "x-ms-request-charge"
 _ATTEMPTS = 4
 _BACKOFF = 0.1  # seconds, doubled with every attempt, jittered
 _TRANSIENT = frozenset({408, 410, 449, 500, 502, 503, 504})
+
+
+def note_answer(response: Any) -> None:
+    """To be the client's raw_response_hook."""
+    answers = _answers.get()
+    if answers is not None:
+        answers.append(response.http_response.status_code)
 
 
 class Conflict(Exception):
@@ -56,6 +70,8 @@ class RequestCharge:
     container: str
     status: int
     request_units: float
+    sub_status: int = 0  # Cosmos DB's finer reason, if it gave one
+    retries: int = 0  # failures before this answer that are not told of already
 
 
 class Observer(Protocol):
@@ -152,11 +168,10 @@ class Container:
         """Results page by page: 4 MB each, one round trip each."""
         named = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
         scope: dict[str, Any] = {} if partition is None else {"partition_key": partition}
-        seen: Mapping[str, str] = {}
+        seen: list[Mapping[str, str]] = []  # of one page: several, if partitions had nothing
 
         def hook(headers: Mapping[str, str], _: Any) -> None:
-            nonlocal seen
-            seen = headers
+            seen.append(headers)
 
         pager = self._proxy.query_items(
             text, parameters=named, max_item_count=-1, response_hook=hook, **scope
@@ -165,11 +180,13 @@ class Container:
 
         async def send(charged: Any) -> None:
             nonlocal page
+            seen.clear()
             try:
                 page = [item async for item in await anext(pager)]
-                charged(seen, None)
             except StopAsyncIteration:
                 page = None
+            if seen:  # no request was needed to learn that the page before was the last
+                charged({_CHARGE: sum(float(each[_CHARGE]) for each in seen)}, None)
 
         while True:
             await self._send("query", send)
@@ -180,6 +197,8 @@ class Container:
     async def _send(self, request: str, send: Callable[[Any], Awaitable[Any]]) -> Mapping[str, str]:
         """Sends, again where that may help, tells the observer, and translates errors."""
         clock = asyncio.get_running_loop().time
+        answers: list[int] = []
+        _answers.set(answers)
         for attempt in range(1, _ATTEMPTS + 1):
             seen: Mapping[str, str] = {}
 
@@ -194,26 +213,39 @@ class Container:
                 failure = Failure(error)
             else:
                 if seen:
-                    status = 201 if request == "create" else 200
-                    self._observe(request, status, seen, clock() - started)
+                    self._observe(request, answers, seen, clock() - started)
                 return seen
-            self._observe(request, failure.status or 0, failure.headers, clock() - started)
+            if answers[-1:] != [failure.status]:
+                answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
+            self._observe(request, answers, failure.headers, clock() - started)
+            del answers[:-1]  # they are counted
             if not failure.transient or attempt == _ATTEMPTS:
                 # Raised outside the handler: the SDK's exceptions carry the request with its
                 # authorization header, and must not travel along as a context.
                 raise failure.translated(request, self.name)
+            logger.info(
+                "%s: the %s in container %r is sent again after %s.",
+                current_operation.get(),
+                request,
+                self.name,
+                f"answer {failure.status}" if failure.status else "no answer",
+            )
             await asyncio.sleep(_BACKOFF * 2**attempt * random.uniform(0.5, 1))
         raise AssertionError("unreachable")
 
     def _observe(
-        self, request: str, status: int, headers: Mapping[str, str], seconds: float
+        self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
     ) -> None:
+        # Not every answer is one to this request: a query looks for its partitions first.
+        *earlier, status = answers or [200]
         charge = RequestCharge(
             operation=current_operation.get(),
             request=request,
             container=self.name,
             status=status,
-            request_units=float(headers.get("x-ms-request-charge", 0)),
+            request_units=float(headers.get(_CHARGE, 0)),
+            sub_status=int(headers.get("x-ms-substatus", 0)),
+            retries=sum(not 0 < each < 400 for each in earlier),
         )
         self._observer.request(charge, seconds)
 

@@ -74,6 +74,7 @@ class Record:
     raw: bytes  # the event's fields as JSON: nothing that a caller does can change it
     deltas: Scoped = NOTHING
     settled: bool = False  # its user and app state is known to be merged
+    appended_here: bool = False  # by this process
     etag: str = ""
     ts: int = 0
 
@@ -151,6 +152,7 @@ class EventLog:
             if upload:
                 await self._discard(key, record.incarnation, upload, fields["chunks"]["count"])
             raise
+        record.appended_here = True
         record.ts = int(time.time())
 
     async def later(self, key: SessionKey, first: int, before: int | None = None) -> list[Record]:

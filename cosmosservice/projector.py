@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cosmosservice import telemetry
 from cosmosservice.concurrency import Locks, together
 from cosmosservice.cosmos_client import NotFound, PreconditionFailed
 from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey, StateKey
@@ -57,6 +58,7 @@ class Projector:
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._locks = Locks()
+        telemetry.watch(self)
 
     # --- in the background
 
@@ -104,7 +106,9 @@ class Projector:
 
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
-            await self.project(key, due.incarnation)
+            with telemetry.background("project_session"):
+                await self.project(key, due.incarnation)
+                telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
         except CosmosServiceError as problem:
             self._failed(key, due, problem)
         except Exception as problem:
@@ -151,6 +155,7 @@ class Projector:
                     continue
                 except NotFound:
                     return
+                telemetry.repaired(sum(not record.appended_here for record in records))
                 return
             logger.warning("Session %r: its document is written by many.", key.session_id)
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from cosmosservice import telemetry
 from cosmosservice.cache import Cache
 from cosmosservice.concurrency import Locks, together
 from cosmosservice.connection import Connection
@@ -225,6 +226,7 @@ class SessionStore:
                     f" {problem} It is tried again in the background; do not append it again.",
                     status=problem.status,
                 )
+                telemetry.failed(result.problem)
         self.projector.schedule(key, stored.incarnation)
         return result
 
@@ -251,6 +253,7 @@ class SessionStore:
             if not self._rebase or any(not r.is_event for r in found):
                 # Also in rebase mode: what was deleted and restored is not silently continued.
                 raise StaleSessionError(STALE_MESSAGE)
+            telemetry.conflict("rebased")
             newer += found
             marker = Marker(marker.incarnation, found[-1].seq)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cosmosservice.cosmos_client import RequestCharge, current_operation
+from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.errors import CosmosServiceError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from cosmosservice.connection import Connection, Ensure
     from cosmosservice.session_store import SessionStore
     from cosmosservice.settings import Settings
+    from cosmosservice.telemetry import Telemetry
 
 logger = logging.getLogger("cosmosservice")
 
@@ -55,8 +57,15 @@ class StoreHost:
     async def run(
         self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
     ) -> T:
-        current_operation.set(operation)
-        return await work(await self._store())
+        with self._telemetry.operation(operation):
+            return await work(await self._store())
+
+    @cached_property
+    def _telemetry(self) -> Telemetry:
+        # At the first use, like the store: OpenTelemetry takes a moment to import.
+        from cosmosservice.telemetry import Telemetry
+
+        return Telemetry(self._settings)
 
     async def _store(self) -> SessionStore:
         opening = self._opening
@@ -75,10 +84,13 @@ class StoreHost:
         from cosmosservice.session_store import SessionStore
 
         connection: Connection = Connection(self._settings, observer=self, **self._connect)
-        await connection.open()
+        with self._telemetry.operation("connect"):
+            await connection.open()
         return SessionStore(connection, cache_bytes=self._cache_bytes, rebase=self._rebase)
 
     def request(self, charge: RequestCharge, seconds: float) -> None:
+        self._telemetry.request(charge, seconds)
+        logger.debug("%s took %.1f ms", charge, seconds * 1000)
         if self._on_request_charge is None:
             return
         try:

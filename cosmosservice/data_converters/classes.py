@@ -9,7 +9,6 @@ import typing
 from functools import cache, lru_cache
 from typing import Any
 
-from google.adk.auth.auth_tool import AuthConfig
 from google.adk.events.event import Event
 from pydantic import BaseModel
 
@@ -31,6 +30,9 @@ def _modules_of(cls: type[BaseModel], seen: set[Any]) -> set[str]:
 
 @cache
 def _trusted_modules() -> set[str]:
+    # Brings FastAPI along, half a second that an import of this package should not take.
+    from google.adk.auth.auth_tool import AuthConfig
+
     return _modules_of(Event, set()) | _modules_of(AuthConfig, set())
 
 
