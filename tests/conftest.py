@@ -1,11 +1,82 @@
-"""Fixtures that every suite may use."""
+"""Fixtures that every suite may use.
+
+emulator          a fresh emulator in memory, with its faults and its request log
+open_service      opens services on one store: that emulator, or the account that
+                  COSMOSDB_ENDPOINT names; closes them all when the test is over
+connect_…         how to make a service: embedded, over HTTP, on COSMOSDB_ENDPOINT
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
 import pytest
+from cosmos_emulator.server import Server
+
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosSessionService
+from tests.support.stores import CosmosStore
+
+Connect = Callable[..., CosmosSessionService]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "claims(*names): run only on the stores that claim all of these"
     )
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """An account of one's own."""
+    with Emulator() as made:
+        yield made
+
+
+@pytest.fixture
+def connect_embedded(emulator: Emulator) -> Connect:
+    """Services on the test's own emulator, in process."""
+    return partial(CosmosSessionService.embedded, emulator)
+
+
+@pytest.fixture(scope="session")
+def http_emulator() -> Iterator[tuple[str, str]]:
+    """The endpoint and the key of an emulator that is served over HTTP, one for all tests."""
+    with Emulator() as emulator:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="emulator", daemon=True)
+        thread.start()
+        server = Server(emulator)
+        endpoint = asyncio.run_coroutine_threadsafe(server.start(), loop).result()
+        yield endpoint, emulator.key
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture
+def connect_http(http_emulator: tuple[str, str]) -> Connect:
+    """Services on an emulator that is reached over HTTP."""
+    endpoint, key = http_emulator
+    return partial(CosmosSessionService, endpoint=endpoint, credential=key, database="tests")
+
+
+@pytest.fixture
+def connect_endpoint() -> Connect:
+    """Services on whatever the environment names."""
+    return CosmosSessionService
+
+
+@pytest.fixture
+async def open_service(request: pytest.FixtureRequest) -> Any:
+    """`open_service(**options)`: one more service on the same data, as another process has it."""
+    kind = "endpoint" if os.environ.get("COSMOSDB_ENDPOINT") else "embedded"
+    store = CosmosStore(request.getfixturevalue(f"connect_{kind}"))
+    yield store.open
+    await store.close()

@@ -6,7 +6,6 @@ test looks at a session as a second process would.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,7 +74,5 @@ class Kind:
 def kinds() -> list[Kind]:
     """Every store that can be had here."""
     in_memory = Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ()))
-    if importlib.util.find_spec("cosmosservice.cosmos_session_service") is None:
-        return [in_memory]
     ours = ["embedded", "http"] + (["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else [])
     return [in_memory, *(Kind(name, frozenset({MODERN, DURABLE})) for name in ours)]
