@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cosmos_emulator.server import Server
 
 from cosmos_emulator import Emulator
+from cosmos_emulator.server import Server
 from cosmosservice import CosmosSessionService
 from tests.support.stores import CosmosStore
 
