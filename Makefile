@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint types unit check test-web containers bench lock clean model
+.PHONY: help demo test lint types unit check test-matrix test-web containers bench lock clean model
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,6 +20,10 @@ $(STAMP): pyproject.toml requirements.lock
 	@touch $(STAMP)
 
 venv: $(STAMP) ## make the development environment
+
+demo: $(STAMP) ## a conversation that survives its process, on the embedded emulator
+	@$(BIN)/python examples/agent_runner.py --fresh
+	@$(BIN)/python examples/agent_runner.py
 
 test: lint types unit ## everything that must hold: lint, types, tests
 
@@ -39,6 +44,20 @@ check: test ## test, and the security checks
 	$(BIN)/bandit -q -r cosmosservice emulator/cosmos_emulator -c pyproject.toml
 	$(BIN)/pip-audit --skip-editable
 
+test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported line of google-adk
+	@for adk in $(ADKS); do \
+	  echo "google-adk $$adk"; \
+	  .matrix/$$adk/bin/python -m pytest -n 2 tests/contract tests/adk tests/converters || exit 1; \
+	done
+
+# Everything as locked, but what google-adk itself pins differently from version to version.
+.matrix/%/.installed: pyproject.toml requirements.lock
+	@echo "Making the environment for google-adk $* ..."
+	@$(PYTHON) -m venv .matrix/$*
+	@grep -vE '^(google-|opentelemetry-|fastapi|protobuf)' requirements.lock > .matrix/$*/constraints.txt
+	@.matrix/$*/bin/python -m pip install -q --disable-pip-version-check -c .matrix/$*/constraints.txt google-adk==$* -e '.[dev]'
+	@touch $@
+
 test-web: $(STAMP) ## drive adk web in headless Chromium (needs chromium and chromedriver)
 	$(BIN)/python -m pytest tests/web
 
@@ -53,4 +72,4 @@ lock: ## compile requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml
 
 clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .matrix build dist .mypy_cache .ruff_cache .hypothesis

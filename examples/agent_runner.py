@@ -26,6 +26,7 @@ from google.adk.runners import Runner  # noqa: E402
 from google.adk.sessions import Session  # noqa: E402
 from google.genai import types  # noqa: E402
 from post_agent import make_post_agent  # noqa: E402
+from rich.box import SIMPLE_HEAD  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 from rich.text import Text  # noqa: E402
@@ -110,15 +111,19 @@ def show_event(event: Event) -> None:
             arguments = ", ".join(f"{k}={v!r}" for k, v in (part.function_call.args or {}).items())
             aside(f"calls {part.function_call.name}({arguments})")
     for key, value in event.actions.state_delta.items():
-        aside(f"{key} := {value!r}")
+        aside(f"{key} := {_short(repr(value), 70)}")
 
 
 def aside(text: str) -> None:
     console.print(Text(f"{'':18}{text}", style="dim"))
 
 
+def titled(title: str, *columns: str) -> Table:
+    return Table(*columns, title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+
+
 def show_state(session: Session) -> None:
-    table = Table("scope", "key", "value", title="State", title_justify="left", title_style="bold")
+    table = titled("State", "scope", "key", "value")
     scopes = {"app": "app: everybody", "user": f"user: {session.user_id}"}
     for key in sorted(session.state, key=lambda key: (key.partition(":")[0] not in scopes, key)):
         prefix, _, rest = key.partition(":")
@@ -139,12 +144,8 @@ def show_documents(emulator: Emulator) -> None:
         proxy = client.get_database_client(database["id"])
         for container in sorted(proxy.list_containers(), key=lambda found: found["id"]):
             paths = ", ".join(container["partitionKey"]["paths"])
-            table = Table(
-                "document",
-                "contents",
-                title=f"Container {container['id']}, partition key {paths}",
-                title_justify="left",
-                title_style="bold",
+            table = titled(
+                f"Container {container['id']}, partition key {paths}", "document", "contents"
             )
             documents = proxy.get_container_client(container["id"]).read_all_items()
             for document in sorted(documents, key=lambda found: found.get("seq", 0)):
@@ -176,7 +177,7 @@ def show_cost(charges: list[RequestCharge]) -> None:
     calls: dict[str, list[RequestCharge]] = defaultdict(list)
     for charge in charges:
         calls[charge.operation].append(charge)
-    table = Table(title="Cost of this process", title_justify="left", title_style="bold")
+    table = titled("Cost of this process")
     table.add_column("operation")
     table.add_column("requests", justify="right")
     table.add_column("request units", justify="right")

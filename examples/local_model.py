@@ -16,7 +16,7 @@ from google.genai import types
 JOKES = (
     "I told my database a dark joke. It will never forget it.",
     "Why did the in-memory store break up? After the restart it asked: who are you?",
-    "There are two hard things: cache invalidation, and explaining it to the widow of the cache.",
+    "An event log walks into a bar. An event log walks into a bar: 409, it is already there.",
 )
 
 
