@@ -2,6 +2,14 @@
 
 from .engine import Page, Source, run
 from .errors import ContinuationError, QueryError
-from .pushdown import sql_order_terms
+from .ordering import index_terms, sql_order_terms
 
-__all__ = ["ContinuationError", "Page", "QueryError", "Source", "run", "sql_order_terms"]
+__all__ = [
+    "ContinuationError",
+    "Page",
+    "QueryError",
+    "Source",
+    "index_terms",
+    "run",
+    "sql_order_terms",
+]

@@ -5,7 +5,6 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, Protocol
 
 from . import continuation as tokens
@@ -13,8 +12,9 @@ from . import nodes
 from .compiler import NOW, Row
 from .continuation import Place
 from .errors import QueryError
+from .ordering import Position, Segment, SortTerm, segments, sql_order_terms
 from .plan import ROOT, Plan, plan
-from .pushdown import Condition, Pushdown, SortTerm, after, order_terms, path_of, sql_order_terms
+from .pushdown import Condition, Pushdown, path_of
 from .values import UNDEFINED, SortKey, from_client, sort_key
 
 
@@ -86,20 +86,24 @@ class _Result:
     of_row: int = 0
 
 
+_ALL = Segment(None, (), ("rowid",))
+
+
 class _Run:
     def __init__(self, query: Plan, parameters: Row, source: Source) -> None:
         self._plan = query
         self._parameters = parameters
         self._source = source
         self._skip, self._most = query.window(parameters)
-        self._alias = _root_alias(query.query)
-        self._condition = self._pushed_condition()
+        self._alias = None if query.inner else _root_alias(query.query)
         self._terms = self._pushed_order()
+        self._condition = self._pushed_condition()
+        self._type_is_fixed = self._sorted_type_is_fixed()
         self._scanned = 0
         self._scanned_bytes = 0
 
     def page(self, place: Place, checksum: int, most: int | None, max_bytes: int) -> Page:
-        streaming = self._terms is not None and self._plan.query.sources != ()
+        streaming = self._terms is not None
         results = self._stream(place, most) if streaming else self._computed(place)
         left = None if self._most is None else self._most - place.returned
         items: list[Any] = []
@@ -133,15 +137,20 @@ class _Run:
     # What SQLite does
 
     def _pushed_condition(self) -> Condition | None:
-        where = self._plan.query.where
-        if self._alias is None or where is None:
+        innermost = self._plan
+        while innermost.inner is not None:
+            innermost = innermost.inner
+        alias, where = _root_alias(innermost.query), innermost.query.where
+        if alias is None or where is None:
             return None
-        return Pushdown(self._alias, self._parameters).condition(where)
+        sorted_by = self._terms[0].path if self._terms else ()
+        return Pushdown(alias, self._parameters, sorted_by=sorted_by).condition(where)
 
     def _pushed_order(self) -> list[SortTerm] | None:
         """The order as SQL; None if the answer must be computed as a whole."""
         query = self._plan.query
-        if self._plan.grouping is not None or query.distinct:
+        whole = self._plan.grouping is not None or query.distinct or self._plan.inner is not None
+        if whole or not query.sources:
             return None
         terms = []
         for item in query.order_by:
@@ -152,68 +161,86 @@ class _Run:
             terms.append(SortTerm(path, tuple(sql), item.descending))
         return terms
 
+    def _sorted_type_is_fixed(self) -> bool:
+        where = self._plan.query.where
+        if not self._terms or self._alias is None or where is None:
+            return False
+        pushdown = Pushdown(self._alias, self._parameters)
+        return pushdown.fixed_rank(where, self._terms[0].path) is not None
+
     # The two ways through the documents
 
     def _stream(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
         """Results in SQLite's order, from the place on; reads no more than is asked for."""
-        assert self._terms is not None
-        skip = self._skip if place.returned == 0 else 0
-        if place.keys is None and place.returned:
-            skip = self._skip + place.returned
-        position = None if place.keys is None else (place.keys, place.rowid)
-        done = place.of_row
+        resumed = None if place.keys is None else (place.keys, place.rowid)
+        # A place without keys is one by count: all the results before it are computed again.
+        skip = self._skip + place.returned if resumed is None else 0
         limit = self._limit(most, place.returned, skip)
-        while True:
-            fetched = 0
-            for rowid, body in self._rows(position, limit):
-                fetched += 1
-                document = json.loads(body)
-                keys = self._keys(document)
-                if position is not None and self._is_before(keys, rowid, position):
+        for position, document, size in self._documents(resumed, limit):
+            done = place.of_row if position == resumed else 0
+            for of_row, value in enumerate(self._results(document)):
+                if of_row < done:
                     continue
-                resumed = position == (keys, rowid)
-                position = (keys, rowid)
-                if not resumed:
-                    done = 0
-                for of_row, value in zip(count(), self._results(document), strict=False):
-                    if of_row < done:
+                if skip:
+                    skip -= 1
+                    continue
+                yield _Result(value, self._size(value, size), *position, of_row)
+
+    def _documents(
+        self, resumed: Position | None, limit: int | None
+    ) -> Iterator[tuple[Position, Any, int]]:
+        """The documents from a position on, with their own."""
+        assert self._terms is not None
+        last = resumed
+        again = False
+        while True:
+            start = last
+            for segment in segments(self._terms, start, type_is_fixed=self._type_is_fixed):
+                fetched = 0
+                for rowid, body in self._rows(segment, limit, resumed=start is not None):
+                    fetched += 1
+                    document = json.loads(body)
+                    position = (self._keys(document), rowid)
+                    if start is not None and (
+                        self._is_before(position, start) or (again and position == start)
+                    ):
                         continue
-                    done = of_row + 1
-                    if skip:
-                        skip -= 1
-                        continue
-                    yield _Result(value, self._size(value, body), keys, rowid, of_row)
-            if limit is None or fetched < limit:
+                    last = position
+                    yield position, document, len(body)
+                if fetched == limit:
+                    break
+            else:
                 return
+            # The limit was a guess that came out too low: go on behind the last row.
             limit = None
+            again = True
 
     def _computed(self, place: Place) -> Generator[_Result, None, None]:
         """All results at once, those of earlier pages left out."""
-        if not self._plan.query.sources:
-            documents: Iterator[Row] = iter((dict(self._parameters),))
-        else:
-            documents = (
-                {**self._parameters, ROOT: json.loads(body)} for _, body in self._rows(None, None)
-            )
-        results = self._plan.evaluate(self._parameters, documents)
-        for at, value in enumerate(results):
+        for at, value in enumerate(self._evaluated(self._plan)):
             if at >= place.returned:
                 yield _Result(value, len(json.dumps(value)))
 
+    def _evaluated(self, query: Plan) -> Iterator[Any]:
+        parameters = self._parameters
+        if not query.query.sources:
+            return query.evaluate(parameters, [parameters])
+        if query.inner is not None:
+            values = self._evaluated(query.inner)
+        else:
+            values = (json.loads(body) for _, body in self._rows(_ALL, None, resumed=False))
+        return query.evaluate(parameters, ({**parameters, ROOT: value} for value in values))
+
     def _rows(
-        self, position: tuple[tuple[SortKey, ...], int] | None, limit: int | None
+        self, segment: Segment, limit: int | None, *, resumed: bool
     ) -> Iterator[tuple[int, str | bytes]]:
-        terms = self._terms or []
-        conditions = [self._condition] if self._condition is not None else []
-        if position is not None:
-            conditions.append(after(terms, *position))
-        rows = self._source.rows(
-            " AND ".join(condition.sql for condition in conditions) or None,
-            [value for condition in conditions for value in condition.params],
-            order_terms(terms),
-            limit,
-            0,
-        )
+        where = [] if segment.where is None else [f"({segment.where})"]
+        params = list(segment.params)
+        if self._condition is not None:
+            # Behind a place the index is entered there, not where the condition would begin.
+            where.append(f"{'+' if resumed else ''}({self._condition.sql})")
+            params += self._condition.params
+        rows = self._source.rows(" AND ".join(where) or None, params, segment.order_by, limit, 0)
         for rowid, body in rows:
             self._scanned += 1
             self._scanned_bytes += len(body)
@@ -238,9 +265,9 @@ class _Run:
             if value is not UNDEFINED:
                 yield value
 
-    def _size(self, value: Any, body: str | bytes) -> int:
+    def _size(self, value: Any, of_document: int) -> int:
         if isinstance(self._plan.query.selection, nodes.Star):
-            return len(body)
+            return of_document
         return len(json.dumps(value))
 
     def _keys(self, document: Any) -> tuple[SortKey, ...]:
@@ -252,19 +279,14 @@ class _Run:
             keys.append(sort_key(value))
         return tuple(keys)
 
-    def _is_before(
-        self,
-        keys: tuple[SortKey, ...],
-        rowid: int,
-        position: tuple[tuple[SortKey, ...], int],
-    ) -> bool:
+    def _is_before(self, position: Position, other: Position) -> bool:
         terms = self._terms or []
-        for term, key, other in zip(terms, keys, position[0], strict=True):
-            if key != other:
-                return key > other if term.descending else key < other
+        for term, key, other_key in zip(terms, position[0], other[0], strict=True):
+            if key != other_key:
+                return key > other_key if term.descending else key < other_key
         if terms and terms[-1].descending:
-            return rowid > position[1]
-        return rowid < position[1]
+            return position[1] > other[1]
+        return position[1] < other[1]
 
 
 def _root_alias(query: nodes.Query) -> str | None:

@@ -1,7 +1,7 @@
 """A query made ready to run: its clauses as closures, and their evaluation in memory."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -21,7 +21,10 @@ Bind = Callable[[Row], Iterator[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """`inner` is the query that FROM is made of, if it is one over the whole container."""
+
     query: nodes.Query
+    inner: "Plan | None"
     bind: Bind
     where: Evaluate | None
     keys: tuple[Evaluate, ...]
@@ -125,6 +128,11 @@ def _subquery(query: nodes.Query, outer: frozenset[str]) -> Callable[[Row], Iter
 
 
 def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> Plan:
+    inner = None
+    if top_level and query.sources and isinstance(query.sources[0].collection, nodes.Query):
+        inner = _compile(query.sources[0].collection, outer, top_level=True)
+        results = replace(query.sources[0], collection=nodes.Path("", ()))
+        query = replace(query, sources=(results, *query.sources[1:]))
     bind, names = _from(query.sources, outer, top_level=top_level)
     scope = Scope(names, _subquery)
     grouping = Grouping(query.group_by) if query.group_by or _aggregating(query.selection) else None
@@ -132,6 +140,7 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
         raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
     return Plan(
         query=query,
+        inner=inner,
         bind=bind,
         where=None if query.where is None else compile_expression(query.where, scope),
         keys=tuple(compile_expression(key, scope) for key in query.group_by),

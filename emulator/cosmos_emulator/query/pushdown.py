@@ -6,7 +6,6 @@ returns. `exact` says that nothing is expected to fall out there, so that a limi
 Numbers get a little slack, since SQLite does not promise to read a decimal to the last bit.
 """
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +14,8 @@ from typing import Any, Final
 from . import nodes
 from .compiler import Evaluate, Row, Scope, compile_expression
 from .errors import QueryError
-from .values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, SortKey, rank
-
-# Names that SQLite's JSON paths take as they are, whatever version it is.
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_ .:/$@#+-]+")
-_SLACK: Final = 4
+from .ordering import around, sortable, sql_number, sql_order_terms
+from .values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +23,6 @@ class Condition:
     sql: str
     params: tuple[Any, ...] = ()
     exact: bool = True
-
-
-def sql_order_terms(path: tuple[str, ...]) -> list[str]:
-    """SQL expressions over `body` that sort as ORDER BY of this path: the type, then the value.
-
-    Empty for a path that SQLite cannot follow. Indexes are made of exactly these texts.
-    """
-    if path == ("id",):
-        return ["id"]
-    if not path or not all(_PLAIN_NAME.fullmatch(name) for name in path):
-        return []
-    at = "'$" + "".join(f'."{name}"' for name in path) + "'"
-    kind = f"json_type(body,{at})"
-    return [
-        f"CASE {kind} WHEN 'text' THEN {STRING} WHEN 'integer' THEN {NUMBER} "
-        f"WHEN 'real' THEN {NUMBER} WHEN 'true' THEN {TRUE} WHEN 'false' THEN {FALSE} "
-        f"WHEN 'null' THEN {NULL} WHEN 'array' THEN {ARRAY} WHEN 'object' THEN {OBJECT} "
-        "ELSE 0 END",
-        f"CASE WHEN {kind} IN ('text','integer','real') THEN json_extract(body,{at}) END",
-    ]
 
 
 def path_of(node: nodes.Expression, alias: str) -> tuple[str, ...] | None:
@@ -65,9 +41,10 @@ def path_of(node: nodes.Expression, alias: str) -> tuple[str, ...] | None:
 class Pushdown:
     """Translates the conditions of one run: the parameters have their values."""
 
-    def __init__(self, alias: str, parameters: Row) -> None:
+    def __init__(self, alias: str, parameters: Row, *, sorted_by: tuple[str, ...] = ()) -> None:
         self._alias = alias
         self._parameters = parameters
+        self._sorted_by = sorted_by
 
     def condition(self, node: nodes.Expression) -> Condition | None:
         """A condition that holds wherever `node` is true, or None."""
@@ -90,7 +67,35 @@ class Pushdown:
                 return self._rank_test(argument, _RANK_TESTS[name])
             case nodes.Not(nodes.Call("IS_DEFINED", (argument,))):
                 return self._rank_test(argument, "= 0")
+            case nodes.Call("STARTSWITH", (text, prefix)):
+                return self._prefix(text, prefix, exact=True)
+            case nodes.Like(text, pattern, escape):
+                return self._prefix(text, pattern, exact=False, escape=escape)
         return None
+
+    def fixed_rank(self, node: nodes.Expression, path: tuple[str, ...]) -> int | None:
+        """The one type that the path has wherever `node` is true, if that can be told."""
+        match node:
+            case nodes.And(left, right):
+                found = self.fixed_rank(left, path)
+                return self.fixed_rank(right, path) if found is None else found
+            case nodes.Between(operand, low, _):
+                return self._compared_rank(operand, low, path)
+            case nodes.Binary(symbol, left, right) if symbol in _MIRRORED and symbol != "!=":
+                found = self._compared_rank(left, right, path)
+                return self._compared_rank(right, left, path) if found is None else found
+            case nodes.Call("STARTSWITH", (text, _)) | nodes.Like(text, _, _):
+                return STRING if path_of(text, self._alias) == path else None
+        return None
+
+    def _compared_rank(
+        self, left: nodes.Expression, right: nodes.Expression, path: tuple[str, ...]
+    ) -> int | None:
+        constant = self._constant(right)
+        if constant is None or path_of(left, self._alias) != path:
+            return None
+        place = rank(constant(self._parameters))
+        return place if place in (NUMBER, STRING) else None
 
     def _comparison(
         self, symbol: str, left: nodes.Expression, right: nodes.Expression
@@ -101,7 +106,11 @@ class Pushdown:
         constant = self._constant(right)
         if constant is None:
             return None
-        return _compare(terms, symbol, constant(self._parameters))
+        value = constant(self._parameters)
+        if symbol == "=" and path == self._sorted_by and rank(value) in (NUMBER, STRING):
+            # SQLite does not serve an order by a value that it knows to be equal.
+            return _conjunction(_compare(terms, ">=", value), _compare(terms, "<=", value))
+        return _compare(terms, symbol, value)
 
     def _constant(self, node: nodes.Expression) -> Evaluate | None:
         """The expression's closure if it depends on no row."""
@@ -109,6 +118,28 @@ class Pushdown:
             return compile_expression(node, _NO_NAMES)
         except QueryError:
             return None
+
+    def _prefix(
+        self,
+        text: nodes.Expression,
+        prefix: nodes.Expression,
+        *,
+        exact: bool,
+        escape: str | None = None,
+    ) -> Condition | None:
+        """The range of the texts that start alike; of a LIKE pattern, as far as it is plain."""
+        constant = self._constant(prefix)
+        start = constant(self._parameters) if constant else UNDEFINED
+        if type(start) is not str:
+            return None
+        if not exact:
+            start = re.split(f"[%_[{re.escape(escape or '')}]", start, maxsplit=1)[0]
+        low = self._comparison(">=", text, nodes.Constant(start))
+        end = _beyond(start)
+        if low is None or end is None:
+            return low
+        both = _conjunction(low, self._comparison("<", text, nodes.Constant(end)))
+        return both and Condition(both.sql, both.params, both.exact and exact)
 
     def _rank_test(self, argument: nodes.Expression, test: str) -> Condition | None:
         path = path_of(argument, self._alias)
@@ -150,14 +181,14 @@ def _compare(terms: list[str], symbol: str, value: Any) -> Condition | None:
     if place in (NULL, FALSE, TRUE):
         return Condition(f"{kind} = {place}") if symbol == "=" else None
     if place == STRING:
-        if not _sortable(value):
+        if not sortable(value):
             return None
         # A text with a zero character reads shorter in SQLite: hence `<=` for `<`.
         return Condition(f"({kind} = {STRING} AND {content} {_loose(symbol)} ?)", (value,))
     if place == NUMBER:
         if symbol == "=" and type(value) is int:
-            return Condition(f"({kind} = {NUMBER} AND {content} = ?)", (_sql(value),))
-        low, high = _around(value)
+            return Condition(f"({kind} = {NUMBER} AND {content} = ?)", (sql_number(value),))
+        low, high = around(value)
         test, bounds = {
             "=": (f"{content} BETWEEN ? AND ?", (low, high)),
             "<": (f"{content} <= ?", (high,)),
@@ -174,25 +205,20 @@ def _compare_id(symbol: str, value: Any, place: int) -> Condition | None:
         return Condition("1", exact=False)
     if place != STRING:
         return Condition("0")
-    return Condition(f"id {_loose(symbol)} ?", (value,)) if _sortable(value) else None
+    return Condition(f"id {_loose(symbol)} ?", (value,)) if sortable(value) else None
 
 
 def _loose(symbol: str) -> str:
     return {"<": "<=", ">": ">="}.get(symbol, symbol)
 
 
-def _sortable(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _sql(value: Any) -> Any:
-    """A value that SQLite can bind: its integers have 64 bits."""
-    return float(value) if type(value) is int and not -(2**63) <= value < 2**63 else value
-
-
-def _around(value: float) -> tuple[float, float]:
-    slack = _SLACK * math.ulp(float(value))
-    return float(value) - slack, float(value) + slack
+def _beyond(prefix: str) -> str | None:
+    """The smallest text behind all that start with the prefix, if there is one."""
+    for at in range(len(prefix) - 1, -1, -1):
+        code = ord(prefix[at])
+        if code < 0x10FFFF:
+            return prefix[:at] + chr(0xE000 if code == 0xD7FF else code + 1)
+    return None
 
 
 def _conjunction(left: Condition | None, right: Condition | None) -> Condition | None:
@@ -213,52 +239,3 @@ def _disjunction(conditions: Sequence[Condition | None]) -> Condition | None:
         tuple(value for condition in known for value in condition.params),
         all(condition.exact for condition in known),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class SortTerm:
-    """One ORDER BY item as SQL: one or two expressions, sorted the same way."""
-
-    path: tuple[str, ...]
-    sql: tuple[str, ...]
-    descending: bool
-
-
-def order_terms(terms: Sequence[SortTerm]) -> list[str]:
-    """The ORDER BY list for SQLite, ties in order of creation (reversed with the last key)."""
-    order = [f"{sql} DESC" if term.descending else sql for term in terms for sql in term.sql]
-    return [*order, "rowid DESC" if terms and terms[-1].descending else "rowid"]
-
-
-def after(terms: Sequence[SortTerm], keys: Sequence[SortKey], rowid: int) -> Condition:
-    """Rows at or behind a place in the order. Some before it may be among them.
-
-    One comparison of row values as far as the directions agree, so that an index can be entered
-    at the place. The value of a row is NULL where its type says all: it is left out then.
-    """
-    columns: list[str] = []
-    values: list[Any] = []
-    down = bool(terms) and terms[0].descending
-    for term, (place, value) in zip(terms, keys, strict=True):
-        if term.descending is not down:
-            break
-        if len(term.sql) == 2:
-            columns.append(term.sql[0])
-            values.append(place)
-        if place not in (NUMBER, STRING):
-            continue
-        if place == STRING and not _sortable(value):
-            break
-        columns.append(term.sql[-1])
-        if type(value) is float:
-            values.append(_around(value)[down])
-            break
-        values.append(_sql(value))
-    else:
-        columns.append("rowid")
-        values.append(rowid)
-    if not columns:
-        return Condition("1")
-    symbol = "<=" if down else ">="
-    marks = ", ".join("?" * len(values))
-    return Condition(f"({', '.join(columns)}) {symbol} ({marks})", tuple(values))

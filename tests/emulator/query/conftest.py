@@ -11,13 +11,13 @@ from cosmos_emulator.query import run, sql_order_terms
 class Table:
     """The documents of one partition, as the emulator keeps them."""
 
-    def __init__(self, documents=(), indexed=()):
+    def __init__(self, documents=(), indexed=(), composite=()):
         self.connection = sqlite3.connect(":memory:")
         self.connection.execute("CREATE TABLE docs (pk TEXT, id TEXT, body TEXT)")
-        for number, path in enumerate(indexed):
-            terms = ", ".join(sql_order_terms(path))
+        self.connection.execute("CREATE INDEX by_id ON docs (pk, id)")
+        for number, paths in enumerate([*([path] for path in indexed), composite]):
+            terms = ", ".join(term for path in paths for term in sql_order_terms(path)) or "id"
             self.connection.execute(f"CREATE INDEX by_{number} ON docs (pk, {terms})")
-        self.pushdown = True
         self.statements = []
         for document in documents:
             self.add(document)
@@ -67,8 +67,8 @@ class Table:
 def table():
     tables = []
 
-    def make(*documents, indexed=()):
-        tables.append(Table(documents, indexed))
+    def make(*documents, indexed=(), composite=()):
+        tables.append(Table(documents, indexed, composite))
         return tables[-1]
 
     yield make

@@ -150,3 +150,11 @@ def test_aggregates_skip_what_is_undefined_and_stumble_over_types(
 ):
     container = table(*({"v": value} for value in values), {})
     assert container.query(f"SELECT VALUE {aggregate}(c.v) FROM c") == expected
+
+
+def test_a_query_over_the_answer_of_another(families):
+    assert families.query("SELECT COUNT(1) AS n FROM (SELECT DISTINCT c.city FROM c)") == [{"n": 2}]
+    assert families.query(
+        "SELECT VALUE g.n FROM (SELECT c.city, COUNT(1) AS n FROM c GROUP BY c.city) AS g "
+        "WHERE g.n > 1"
+    ) == [2]
