@@ -27,7 +27,7 @@ def main() -> int:
         print(describe_result(title, result, not args.short), flush=True)
         if set(result.violations) - case.residues or result.truncated:
             failed.append(name)
-    print(f"{states} states in {seconds:.0f} s; failed: {', '.join(failed) or 'none'}")
+    print(f"{states} states in {seconds:.0f} s of CPU; failed: {', '.join(failed) or 'none'}")
     return 1 if failed else 0
 
 

@@ -199,6 +199,8 @@ class Invariants:
             place = (inc, new.seq, new.session)
             return ghost.having(created=ghost.created.put(new.event_id, place))
         if new.kind == "tombstone":
+            if sum(r.event_id == new.event_id for r in documents(after, op[1])) > 1:
+                broken.append(("I9-delete-twice", f"{new.event_id} put a second tombstone"))
             return ghost.having(dead=ghost.dead.put(inc, new.seq))
         erased = [r.seq for r in documents(after, op[1]) if r.kind == "stub"]
         erased = [s for s in erased if doc is not None and s >= doc.first_seq]

@@ -451,7 +451,9 @@ def delete(rules, proc, sid, call=""):
             continue
         reply = None
         found = yield ("query", "log" + sid)
-        own = [r for r in found[1] if r.event_id == own_id]
+        own = [r for r in found[1] if r.event_id == own_id]  # perhaps of an earlier incarnation
+        if rules.without("own tombstone is recognised"):
+            own = [r for r in own if r.incarnation == doc.incarnation]
         tomb = tombstone_in_force(of(found[1], doc.incarnation, doc.revision))
         tail = max([r.seq for r in of(found[1], doc.incarnation)] + [doc.revision])
         found = None

@@ -47,7 +47,7 @@ def describe_step(step: tuple) -> str:
 
 def describe_result(title: str, result: Result, traces: bool) -> str:
     lines = [
-        f"{title}: {result.states} states, {result.endings} endings, {result.seconds:.1f} s"
+        f"{title}: {result.states} states, {result.endings} endings, {result.seconds:.1f} s CPU"
         + (" (not all states visited)" if result.truncated else "")
     ]
     for name, (text, trace) in result.violations.items():

@@ -44,6 +44,7 @@ MUTANTS = {
     "If-Match on create": ("P6", "I13-unerased"),
     "create finishes a delete": ("S2c", "I6-half-deleted"),
     "create finishes a purge": ("P6", "I13-unerased"),
+    "own tombstone is recognised": ("S5b", "I9-delete-twice"),
     "delete confirms what it read": ("S6f", "I6-append-after-delete"),
     "delete finishes a restore": ("R6", "I6-get-after-delete"),
     "restore is announced first": ("R1b", "I7-append-to-nobody"),
