@@ -21,6 +21,7 @@ ROUND_TRIP = 0.005
 COUNTED = 5
 OURS = "cosmosservice"
 UNSEEN = "cosmosservice, session not seen before"
+LOOKED = ", every event looked at"
 IN_PROCESS = "cosmosservice, in process"
 BARE, BARE_TURN = "bare create", "five bare requests"
 POSTGRES, POSTGRES_NO_PING = "DatabaseSessionService", "… without pool_pre_ping"

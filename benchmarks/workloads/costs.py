@@ -96,7 +96,6 @@ async def cpu(stand: Stand) -> Result:
     peer, bare = await both(stand)
     document = await stand.event_document()
     session_id = await stand.session(peer, 1)
-    append = Append(peer, session_id)
     [kept] = [
         found for found in await peer.stored("sessions") if found.get("session_id") == session_id
     ]
@@ -134,14 +133,19 @@ async def cpu(stand: Stand) -> Result:
         assert [item async for item in found] == []
         return 0
 
-    await append()
-    peer.spent()
+    session = await peer.get(session_id)
+    ready = [event() for _ in range(stand.effort.runs * (times + 1))]
+
+    async def append() -> float:
+        await peer.service.append_event(session, ready.pop())
+        return 0
+
     runs = []
     sdk = {"create": create, "replace": replace, "read": read, "query": query}
     for _ in range(stand.effort.runs):
         costs = {name: await cpu_of(work, times) for name, work in sdk.items()}
         peer.spent()
-        ours = await cpu_of(append.append, times)
+        ours = await cpu_of(append, times)
         await peer.settle()
         sent = Counter(charge.request for charge in peer.charges)
         runs.append((ours, costs, {name: sent[name] / (times + 1) for name in sdk}))
