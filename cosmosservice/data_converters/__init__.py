@@ -1,7 +1,8 @@
 """ADK's objects as JSON documents and back, without loss."""
 
 from .events import ENVELOPE, UNREADABLE, event_to_fields, fields_to_event
-from .values import decode_state, decode_value, encode_state, encode_value, from_json, to_json
+from .text import from_json, to_json
+from .values import decode_state, decode_value, encode_state, encode_value
 
 __all__ = [
     "ENVELOPE",

@@ -18,14 +18,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from .scalars import ENCODERS, decode_bytes, encode_bytes, encode_real
-from .tags import CLASS, plain_keys, tag_of
+from .tags import CLASS, decode_key, encode_key, escape_key, tag_of
 
 Child = Callable[[Any], Any]
 Encode = Callable[[Any, Child], Any]
 Decode = Callable[[Any, Child], Any]
 Codec = tuple[Encode, Decode]
 
-_EXTRA = "$extra"  # extra fields of a model whose names need care
 _VALUE = "$value"  # a value which is not of the type that the field declares
 _UNSET = object()
 
@@ -111,16 +110,10 @@ class Plan(Generic[_M]):
                 document[name] = child(value)
 
     def _encode_extra(self, extra: dict[str, Any], document: dict[str, Any], child: Child) -> None:
-        odd = {}
         for name, value in extra.items():
-            if not plain_keys({name: value}) or name in self.decoders or name in self._private:
-                odd[name] = value
-            else:
-                document[name] = child(value)
-        if odd:
-            document[_EXTRA] = {
-                "$dict": [[child(name), child(value)] for name, value in odd.items()]
-            }
+            taken = name in self.decoders or name in self._private
+            key = escape_key(name, child) if taken else encode_key(name, child)
+            document[key] = child(value)
 
     def decode(self, document: dict[str, Any], child: Child) -> _M:
         """The model that was written; raises if the document does not fit the class."""
@@ -140,10 +133,8 @@ class Plan(Generic[_M]):
                 private[key] = child(body)
             elif extra is None:
                 raise Mismatch(key)
-            elif key == _EXTRA:
-                extra.update(child(body))
             else:
-                extra[key] = child(body)
+                extra[decode_key(key, child)] = child(body)
         if not self._required <= found:
             raise Mismatch("a required field is missing")
         for name, default in self._factories.items():
@@ -257,10 +248,11 @@ def _model(cls: type[BaseModel]) -> Codec:
     def decode(body: Any, child: Child) -> Any:
         if type(body) is not dict:
             raise Mismatch("another type")
-        if CLASS not in body and tag_of(body) in (None, _EXTRA):
+        tag = tag_of(body)
+        if tag is None:
             return plan(cls).decode(body, child)
         value = child(body)
-        if type(value) is dict and tag_of(body) == CLASS:
+        if tag == CLASS and type(value) is dict:
             raise Mismatch("unknown class")
         return value
 
@@ -305,17 +297,12 @@ def _dict(item: Codec) -> Codec:
     def encode(value: Any, child: Child) -> Any:
         if type(value) is not dict:
             return _odd(value, child)
-        if plain_keys(value):
-            return {key: encode_item(each, child) for key, each in value.items()}
-        return {"$dict": [[child(key), encode_item(each, child)] for key, each in value.items()]}
+        return {encode_key(key, child): encode_item(each, child) for key, each in value.items()}
 
     def decode(body: Any, child: Child) -> Any:
-        tag = tag_of(body)
-        if tag == "$dict":
-            return {child(key): decode_item(each, child) for key, each in body["$dict"]}
-        if tag is not None or type(body) is not dict:
+        if type(body) is not dict or tag_of(body) is not None:
             return _tagged(body, child)
-        return {key: decode_item(each, child) for key, each in body.items()}
+        return {decode_key(key, child): decode_item(each, child) for key, each in body.items()}
 
     return encode, decode
 

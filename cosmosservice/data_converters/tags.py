@@ -1,27 +1,47 @@
-"""How an object that stands for something else is told from a plain one."""
+"""Which objects of a document stand for something else, and which keys.
 
+A tagged object has one key that starts with "$", or names a class. So that a dict of the user's is
+never taken for one, its keys that start with "$" are escaped, and so are those that JSON cannot
+hold: `$:"$x"`, `$:1`, `$:null`. Each key is escaped for itself: two states that are merged as
+documents give the document of the merged state.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 from .scalars import well_formed
+from .text import from_json, to_json
 
 CLASS = "$class"  # among the fields of a model: its class, where its place does not tell it
+_ESCAPED = "$:"
 
 
-def plain_keys(value: dict[Any, Any]) -> bool:
-    """Whether a dict can be a JSON object as it is, and be told from a tag."""
-    for key in value:
-        if type(key) is not str or not key or not (key.isascii() or well_formed(key)):
-            return False
-    return CLASS not in value and not (len(value) == 1 and next(iter(value))[0] == "$")
+def encode_key(key: Any, child: Callable[[Any], Any]) -> str:
+    """A dict's key as a JSON key; one that needs escaping is encoded by `child`, as a value."""
+    if type(key) is str and key[:1] not in ("", "$") and (key.isascii() or well_formed(key)):
+        return key
+    return escape_key(key, child)
+
+
+def escape_key(key: Any, child: Callable[[Any], Any]) -> str:
+    return _ESCAPED + to_json(child(key)).decode("ascii")
+
+
+def decode_key(key: str, child: Callable[[Any], Any]) -> Any:
+    if key[:2] != _ESCAPED:
+        return key
+    decoded = child(from_json(key[2:]))
+    hash(decoded)  # raises if it cannot be a key
+    return decoded
 
 
 def tag_of(value: Any) -> str | None:
     """The tag of a tagged JSON value, None for any other."""
     if type(value) is dict:
         if len(value) == 1:
-            key = next(iter(value))
-            if key[:1] == "$":
-                return str(key)
+            key: str = next(iter(value))
+            if key[:1] == "$" and key[:2] != _ESCAPED:
+                return key
         elif CLASS in value:
             return CLASS
     return None

@@ -3,18 +3,16 @@
 What JSON has stays as it is. Everything else becomes an object that says what it was:
 
     {"$datetime": "2025-01-27T10:30:00+00:00"}   {"$int": "9007199254740993"}   {"$float": 1.0}
-    {"$tuple": [1, 2]}   {"$set": [1, 2]}   {"$dict": [[1, "one"]]}   ... (see `scalars`)
+    {"$tuple": [1, 2]}   {"$set": [1, 2]}   ... (see `scalars`)
     {"$class": "google.genai.types.Part", "text": "hi"}
     {"$enum": ["google.genai.types.Outcome", "OUTCOME_OK"]}
 
-A dict that looks like one of these is written as `$dict`, so that nothing is read as what it was
-not. A value deeper than Cosmos allows becomes `{"$deep": [...]}`: the list of its containers, each
-with its inner ones as `{"$ref": position in the list}`.
+No dict of the user's looks like one of these (see `tags`). A value deeper than Cosmos allows is
+`{"$deep": [...]}`: the list of its containers, each with its inner ones as `{"$ref": position}`.
 """
 
 import contextlib
 import dataclasses
-import json
 import logging
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -23,7 +21,6 @@ from enum import Enum
 from types import GeneratorType
 from typing import Any
 
-import pydantic_core
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
@@ -31,13 +28,14 @@ from .classes import class_named, name_of
 from .lenient import validated
 from .models import Child, plan
 from .scalars import DECODERS, ENCODERS
-from .tags import CLASS, plain_keys, tag_of
+from .tags import CLASS, decode_key, encode_key, tag_of
+from .text import to_json
 
 logger = logging.getLogger(__name__)
 
 # Of Cosmos' 128 levels some are above the value: content, parts, part, function_call, args ...
 _LEVELS = 96
-_LEVELS_OF: dict[type, int] = {list: 1, tuple: 2, set: 2, frozenset: 2, dict: 3}
+_LEVELS_OF: dict[type, int] = {dict: 1, list: 1, tuple: 2, set: 2, frozenset: 2}
 _LEVELS_OF_OTHERS = 12  # a model
 
 Lost = list[str]  # the types of what could not be stored
@@ -59,9 +57,10 @@ def encode_value(value: Any) -> Any:
 
 
 def encode_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A state as a JSON object: its keys stay, its values are encoded one by one."""
+    """A state as a JSON object, key by key: what merges states merges their documents too."""
     lost: Lost = []
-    encoded: dict[str, Any] = _shallow(dict(state), encoder(lost), lost)
+    encode = encoder(lost)
+    encoded = {encode_key(key, encode): encode(value) for key, value in state.items()}
     warn_of(lost)
     return encoded
 
@@ -95,8 +94,7 @@ def _encode(value: Any, lost: Lost, levels: int) -> Any:
             return scalar(value)
         except Exception:  # a time zone of the user's own may fail
             return _repr(value, lost)
-    plain = kind is dict and plain_keys(value)
-    levels -= 1 if plain else _LEVELS_OF.get(kind, _LEVELS_OF_OTHERS)
+    levels -= _LEVELS_OF.get(kind, _LEVELS_OF_OTHERS)
     if levels < 0:
         raise _TooDeep
     return _shallow(value, lambda inner: _encode(inner, lost, levels), lost)
@@ -106,9 +104,7 @@ def _shallow(value: Any, child: Child, lost: Lost) -> Any:
     """`value`, which is no scalar, with what is inside it encoded by `child`."""
     kind: type = type(value)
     if kind is dict:
-        if plain_keys(value):
-            return {key: child(inner) for key, inner in value.items()}
-        return {"$dict": [[child(key), child(inner)] for key, inner in value.items()]}
+        return {encode_key(key, child): child(inner) for key, inner in value.items()}
     if kind is list:
         return [child(inner) for inner in value]
     if kind is tuple:
@@ -206,8 +202,8 @@ def decode_value(encoded: Any) -> Any:
 
 
 def decode_state(document: Mapping[str, Any]) -> dict[str, Any]:
-    state = _decode(dict(document), ())
-    return state if isinstance(state, dict) else dict(document)
+    """The state of a document; shares nothing with it."""
+    return _decode_dict(document, ())
 
 
 Refs = list[Any] | tuple[()]
@@ -220,16 +216,26 @@ def _decode(body: Any, refs: Refs) -> Any:
     if kind is dict:
         tag = tag_of(body)
         if tag is not None:
-            try:
+            # If it was not written by us it can be anything: then it stays as it is.
+            with contextlib.suppress(Exception):
                 return _untag(tag, body, refs)
-            except Exception:
-                return body  # not written by us, so it can be anything: as it is
-        return {key: _decode(inner, refs) for key, inner in body.items()}
+        return _decode_dict(body, refs)
     if kind is list:
         return [_decode(inner, refs) for inner in body]
     if kind is float and body.is_integer():
         return int(body)  # floats like 1.0 have a tag; this is how the store wrote an integer
     return body
+
+
+def _decode_dict(body: Mapping[str, Any], refs: Refs) -> dict[Any, Any]:
+    decoded: dict[Any, Any] = {}
+    for key, inner in body.items():
+        name: Any = key
+        if key[:1] == "$":
+            with contextlib.suppress(Exception):
+                name = decode_key(key, lambda escaped: _decode(escaped, refs))
+        decoded[name] = _decode(inner, refs)
+    return decoded
 
 
 def _untag(tag: str, body: dict[str, Any], refs: Refs) -> Any:
@@ -245,8 +251,6 @@ def _untag(tag: str, body: dict[str, Any], refs: Refs) -> Any:
         return {_decode(each, refs) for each in inner}
     if tag == "$frozenset":
         return frozenset(_decode(each, refs) for each in inner)
-    if tag == "$dict":
-        return {_decode(key, refs): _decode(each, refs) for key, each in inner}
     if tag == "$enum":
         cls, value = class_named(inner[0]), _decode(inner[1], refs)
         return cls(value) if cls is not None and issubclass(cls, Enum) else value
@@ -259,7 +263,7 @@ def _untag(tag: str, body: dict[str, Any], refs: Refs) -> Any:
         for index in reversed(range(len(inner))):  # inner containers come later in the list
             found[index] = _decode(inner[index], found)
         return found[0]
-    return {tag: _decode(inner, refs)}
+    raise ValueError("unknown tag")
 
 
 def _decode_model(body: dict[str, Any], refs: Refs) -> Any:
@@ -271,17 +275,3 @@ def _decode_model(body: dict[str, Any], refs: Refs) -> Any:
         with contextlib.suppress(Exception):
             return validated(cls, {key: _decode(inner, refs) for key, inner in fields.items()})
     return {key: _decode(inner, refs) for key, inner in fields.items()}
-
-
-# JSON text
-
-_to_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
-
-
-def to_json(document: Any) -> bytes:
-    """Compact ASCII JSON: what the Cosmos SDK sends."""
-    return _to_text(document).encode("ascii")
-
-
-def from_json(raw: bytes) -> Any:
-    return pydantic_core.from_json(raw)

@@ -111,7 +111,7 @@ def test_state_keeps_its_keys_and_shows_its_values():
         "one": {"$float": 1.0},
         "big": {"$int": "9007199254740993"},
         "pair": {"$tuple": [1, "a"]},
-        "a.b/c~d$": {"$x": 1, "y": {"$bytes": "AA=="}},
+        "a.b/c~d$": {'$:"$x"': 1, "y": {"$bytes": "AA=="}},
         "nan": {"$float": "nan"},
     }
     assert same(decode_state(through_the_store(document)), state)
@@ -123,7 +123,8 @@ AWKWARD = {
     "surrogate key": {"\ud800": 1},
     "keys of other types": {1: "a", "1": "b", None: "c", False: "d", (1, 2): "e", 1.5: "f"},
     "like a model": {"$class": "google.genai.types.Part", "text": "mine"},
-    "like tags": {"a": {"$dict": [[1, 2]]}, "b": {"$deep": [{"$ref": 0}]}, "c": {"$value": 1}},
+    "like an escaped key": {"$:1": 1, 1: "$:1", "$:": 2},
+    "like tags": {"a": {"$tuple": [[1, 2]]}, "b": {"$deep": [{"$ref": 0}]}, "c": {"$value": 1}},
     "surrogates": {"a": "\ud83d\ude00 is two characters, 😀 one", "\\ud800": "\\ud800"},
     "floats": {"zero": -0.0, "huge": 1e300, "inf": -math.inf, "tiny": 5e-324},
     "integers": {"edge": [2**53, -(2**53), 2**53 + 1, -(2**53) - 1], "long": -(10**5000)},
@@ -147,7 +148,7 @@ def test_zones_keep_their_rules():
 
 def test_auth_configs_come_back_as_the_scheme_they_were():
     for scheme in (
-        APIKey(**{"name": "k", "in": APIKeyIn.header, "x-extra": 1, "$odd": [1.0]}),
+        APIKey(**{"name": "k", "in": APIKeyIn.header, "x-extra": 1, "$odd": [1.0], "": 2}),
         HTTPBearer(bearerFormat="jwt"),
         ExtendedOAuth2(flows={"implicit": {"authorizationUrl": "u", "scopes": {"a": "b"}}}),
     ):

@@ -36,6 +36,15 @@ def test_any_state_comes_back_as_it_was(state):
 
 
 @quick
+@given(st.dictionaries(any_text, values, max_size=3), st.dictionaries(any_text, values, max_size=3))
+def test_documents_of_states_merge_like_the_states(older, newer):
+    assert same(decode_state(encode_state(older) | encode_state(newer)), older | newer)
+    delta = event_to_fields(Event(author="a", actions=EventActions(state_delta=newer)))
+    stored = delta["actions"].get("state_delta", {})
+    assert same(decode_state(encode_state(older) | stored), older | newer)
+
+
+@quick
 @given(values, values)
 def test_different_values_have_different_documents(left, right):
     if not same(left, right):
