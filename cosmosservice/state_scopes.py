@@ -8,15 +8,7 @@ from typing import Any
 
 from google.adk.sessions.state import State
 
-from cosmosservice.data_converters import (
-    decode_state,
-    decode_value,
-    encode_state,
-    encode_value,
-    from_json,
-    to_json,
-)
-from cosmosservice.data_converters.tags import plain_keys
+from cosmosservice.data_converters import decode_state, encode_state
 from cosmosservice.documents import Document
 
 
@@ -50,31 +42,12 @@ def split(state: Mapping[str, Any]) -> Scoped:
             user[key.removeprefix(State.USER_PREFIX)] = value
         elif not key.startswith(State.TEMP_PREFIX):
             session[key] = value
-    return Scoped(_stored(session), _stored(user), _stored(app))
-
-
-# State is kept and merged key by key, so each key must be one of a JSON object. Nearly every key
-# is; any other is written as "~" and its own JSON.
-
-
-def _stored(state: dict[Any, Any]) -> Document:
-    return encode_state({_stored_key(key): value for key, value in state.items()}) if state else {}
-
-
-def _stored_key(key: Any) -> str:
-    if isinstance(key, str) and not key.startswith("~") and plain_keys({key: None}):
-        return key
-    return "~" + to_json(encode_value(key)).decode()
-
-
-def _restored_key(key: str) -> Any:
-    return decode_value(from_json(key[1:].encode())) if key.startswith("~") else key
+    return Scoped(encode_state(session), encode_state(user), encode_state(app))
 
 
 def plain(stored: Document) -> dict[Any, Any]:
     """Values as they were, in the caller's own copy: what is stored and cached stays untouched."""
-    copy = decode_state(from_json(to_json(stored))) if stored else {}
-    return {_restored_key(key): value for key, value in copy.items()}
+    return decode_state(stored)
 
 
 def merged(scoped: Scoped) -> dict[str, Any]:
