@@ -16,6 +16,7 @@ from cosmosservice.cosmos_client import Container, NotFound, PreconditionFailed
 from cosmosservice.documents import Document, SessionKey, retention_of
 
 _AT_ONCE = 8
+_now = time.time
 OLD = "SELECT * FROM c WHERE c.id >= @first AND c.id < @last AND c._ts < @before"
 
 
@@ -32,7 +33,7 @@ def renewed(body: Document, *, events: bool) -> Document:
     """The session document as it should be written now."""
     if retention_of(str(body.get("incarnation", ""))) is None:
         return body
-    now = time.time()
+    now = _now()
     return body | {"renewed_at": now} | ({"events_renewed_at": now} if events else {})
 
 
@@ -43,7 +44,7 @@ async def renew_events(container: Container, key: SessionKey, incarnation: str) 
     parameters = {
         "first": key.first_chunk_id,
         "last": key.last_id,
-        "before": int(time.time() - retention / 2),
+        "before": int(_now() - retention / 2),
     }
 
     async def renew(document: Document) -> None:
@@ -63,4 +64,4 @@ def _older(body: Document, name: str, part: float) -> bool:
     since = body.get(name)
     if retention is None or body.get("status") != "active":
         return False
-    return not isinstance(since, int | float) or time.time() - since > retention * part
+    return not isinstance(since, int | float) or _now() - since > retention * part

@@ -295,13 +295,20 @@ class SessionStore:
         self.states.check_size(key.app, deltas.app, operation)
         if not deltas.session:
             return
-        known = self.documents.known(key)
-        size = len(to_json(deltas.session)) + (known.size if known is not None else 0)
+        size = len(to_json(deltas.session)) + self._state_size(key)
         if size > ITEM_LIMIT:
             raise TooLargeError(
                 f"{operation}: the state of session {key.session_id!r} would have about {size:,}"
                 f" bytes; one Cosmos DB document takes {ITEM_LIMIT:,}. Nothing was stored."
             )
+
+    def _state_size(self, key: SessionKey) -> int:
+        """About how large the session document is, with what it has not followed yet."""
+        known, view = self.documents.known(key), self.views.of(key)
+        behind = view.after(known.revision) if known is not None and view is not None else None
+        return (known.size if known is not None else 0) + sum(
+            len(to_json(record.deltas.session)) for record in behind or () if record.deltas.session
+        )
 
     async def flush(self) -> None:
         await self.projector.flush()

@@ -1,0 +1,213 @@
+"""What a user sees when something is wrong: an exception of ours that says what was stored."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+import pytest
+
+from cosmosservice import CosmosSessionService
+from cosmosservice.connection import Connection
+from cosmosservice.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ContainerMismatchError,
+    CosmosServiceError,
+    InvalidIdError,
+    MultipleWriteRegionsError,
+    StateUpdatePendingError,
+    ThrottledError,
+    UnavailableError,
+)
+from tests.support.adk import event, reload
+
+WHO = {"app_name": "app", "user_id": "user"}
+WRONG_KEY = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXkgd3Jvbmcga2V5IQ=="
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ({"app_name": ""}, "app name is empty"),
+        ({"session_id": "x" * 1025}, "1023"),
+        ({"session_id": "ü" * 400}, "1023"),
+        ({"user_id": "x" * 2049}, "2048"),
+        ({"session_id": "\ud800"}, "surrogate"),
+        ({"user_id": "\udfff"}, "surrogate"),
+    ],
+)
+async def test_an_impossible_id_is_refused(service, emulator, ids, said):
+    with pytest.raises(InvalidIdError, match=said) as refused:
+        await service.create_session(**(WHO | ids))
+    assert "Nothing was stored" in str(refused.value)
+    assert not [each for each in emulator.requests if each.resource == "docs"]
+
+
+async def test_an_account_that_is_down_says_that_sending_again_is_safe(service, emulator):
+    session = await service.create_session(**WHO)
+    rule = emulator.faults.fail(408, operation="create", container="events", times=None)
+    sent = event("x")
+    with pytest.raises(UnavailableError, match=r"append_event.*sending it again is safe"):
+        await service.append_event(session, sent)
+    assert session.events == []
+    assert rule.hits > 1
+    emulator.faults.clear()
+    await service.append_event(session, sent)
+    assert (await reload(service, session)).events == [sent]
+
+
+async def test_throttling_that_does_not_end_is_told_apart(service, emulator):
+    session = await service.create_session(**WHO)
+    emulator.faults.throttle(retry_after_ms=1, operation="create", container="events", times=None)
+    with pytest.raises(ThrottledError, match="429"):
+        await service.append_event(session, event("x"))
+    assert session.events == []
+
+
+async def test_shared_state_that_cannot_follow_is_reported_as_what_it_is(
+    service, open_service, emulator
+):
+    session = await service.create_session(**WHO, state={"user:a": 0})
+    emulator.faults.fail(408, operation="replace", container="sessions", times=None)
+    sent = event("x", delta={"user:a": 1, "k": 1})
+    with pytest.raises(StateUpdatePendingError, match="IS stored"):
+        await service.append_event(session, sent)
+    assert session.events == [sent]
+    assert session.state["user:a"] == 1
+    emulator.faults.clear()
+    await service.flush()
+    assert await open_service().get_user_state(**WHO) == {"a": 1}
+    await service.append_event(session, event("goes on"))
+
+
+async def test_a_missing_container_is_named(emulator):
+    service = CosmosSessionService.embedded(emulator, ensure="verify")
+    with pytest.raises(ContainerMismatchError, match=r"'sessions'.*cosmosservice init"):
+        await service.create_session(**WHO)
+    await service.close()
+
+
+async def test_a_container_that_vanishes_is_named(service, emulator):
+    session = await service.create_session(**WHO)
+    with emulator_client(emulator) as client:
+        client.get_database_client("adk").delete_container("events")
+    with pytest.raises(ContainerMismatchError, match="events"):
+        await service.append_event(session, event("x"))
+
+
+async def test_a_container_with_another_partition_key_is_refused(emulator):
+    from azure.cosmos import PartitionKey
+
+    with emulator_client(emulator) as client:
+        database = client.create_database("adk")
+        database.create_container("events", PartitionKey("/user_id"))
+    service = CosmosSessionService.embedded(emulator)
+    with pytest.raises(ContainerMismatchError, match=r"/user_id.*needs /session_id"):
+        await service.create_session(**WHO)
+    await service.close()
+
+
+async def test_a_costly_container_is_used_with_a_word_of_advice(emulator, caplog):
+    from azure.cosmos import PartitionKey
+
+    with emulator_client(emulator) as client:
+        database = client.create_database("adk")
+        database.create_container("events", PartitionKey("/session_id"))
+    async with CosmosSessionService.embedded(emulator) as service:
+        await service.create_session(**WHO)
+    said = [each.getMessage() for each in caplog.records if each.name == "cosmosservice"]
+    assert any("indexes every path" in each for each in said)
+    assert any("time to live is switched off" in each for each in said)
+
+
+async def test_never_looks_at_containers(service, emulator):
+    await service.create_session(**WHO)
+    emulator.clear_requests()
+    other = CosmosSessionService.embedded(emulator, ensure="never")
+    await other.list_sessions(**WHO)
+    await other.close()
+    assert not [
+        each for each in emulator.requests if each.method != "GET" and each.resource != "docs"
+    ]
+
+
+async def test_an_account_with_several_write_regions_is_refused(service, monkeypatch, emulator):
+    look = Connection._look_at_account
+
+    async def several(self, client):
+        account = await client._get_database_account()
+        account._EnableMultipleWritableLocations = True
+
+        class Client:
+            async def _get_database_account(self):
+                return account
+
+        await look(self, Client())
+
+    monkeypatch.setattr(Connection, "_look_at_account", several)
+    with pytest.raises(MultipleWriteRegionsError, match="one write region"):
+        await service.create_session(**WHO)
+    insisting = CosmosSessionService.embedded(emulator, allow_multiple_write_regions=True)
+    await insisting.create_session(**WHO)
+    await insisting.close()
+
+
+async def test_a_wrong_key_is_refused_and_never_shown(emulator, caplog):
+    from cosmos_emulator.server import Server
+
+    caplog.set_level(logging.DEBUG)
+    server = Server(emulator)
+    endpoint = await server.start()
+    service = CosmosSessionService(endpoint=endpoint, credential=WRONG_KEY, database="adk")
+    with pytest.raises(AuthenticationError, match="401") as refused:
+        await service.create_session(**WHO)
+    await service.close()
+    await server.stop()
+    assert WRONG_KEY not in repr(service)
+    shown = "".join(traceback.format_exception(refused.value))
+    assert WRONG_KEY not in shown
+    assert "sig%3d" not in shown.lower()
+    assert WRONG_KEY not in caplog.text
+    assert refused.value.__context__ is None
+
+
+async def test_an_account_that_cannot_be_reached_is_unavailable(unused_tcp_port):
+    service = CosmosSessionService(
+        endpoint=f"http://127.0.0.1:{unused_tcp_port}", credential=WRONG_KEY, database="adk"
+    )
+    with pytest.raises(UnavailableError):
+        await service.create_session(**WHO)
+    await service.close()
+
+
+def test_bad_options_are_refused_at_once():
+    for options in (
+        {"on_conflict": "merge"},
+        {"ttl": 0},
+        {"ttl": "soon"},
+        {"recent_events": -1},
+        {"uri": "cosmosdb://embedded/x.db", "endpoint": "embedded:x.db"},
+    ):
+        with pytest.raises(ConfigurationError):
+            CosmosSessionService(**({"endpoint": "embedded::memory:"} | options))
+
+
+def test_every_exception_of_ours_has_one_root():
+    import cosmosservice.errors as errors
+
+    ours = [each for each in vars(errors).values() if isinstance(each, type)]
+    adk = {"AlreadyExistsError", "SessionNotFoundError", "StaleSessionError"}
+    for each in ours:
+        assert issubclass(each, CosmosServiceError) or each.__name__ in adk
+
+
+def emulator_client(emulator):
+    from azure.cosmos import CosmosClient
+
+    return CosmosClient(
+        emulator.endpoint,
+        credential=emulator.key,
+        transport=emulator.transport(),
+        enable_endpoint_discovery=False,
+    )

@@ -1,0 +1,224 @@
+"""Delete, restore, purge, repair, and sessions that expire."""
+
+from __future__ import annotations
+
+import datetime
+import time
+
+import pytest
+from google.genai import types
+
+from cosmosservice.errors import (
+    AlreadyExistsError,
+    SessionNotFoundError,
+    StaleSessionError,
+)
+from tests.service.test_errors import emulator_client
+from tests.support.adk import event, reload, texts
+
+WHO = {"app_name": "app", "user_id": "user"}
+THIS = WHO | {"session_id": "s"}
+NOW = datetime.timedelta(0)
+
+
+def stored(emulator, container="events"):
+    with emulator_client(emulator) as client:
+        proxy = client.get_database_client("adk").get_container_client(container)
+        return list(proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True))
+
+
+async def test_a_restored_session_is_as_it_was(open_service):
+    one, other = open_service(), open_service()
+    session = await one.create_session(**THIS, state={"a": 1, "user:b": 2})
+    await one.append_event(session, event("hello", delta={"c": 3}))
+    await other.delete_session(**THIS)
+    assert await one.get_session(**THIS) is None
+    await other.restore_session(**THIS)
+    found = await one.get_session(**THIS)
+    assert texts(found) == ["hello"]
+    assert found.state == {"a": 1, "user:b": 2, "c": 3}
+    await one.append_event(found, event("again"))
+    assert texts(await other.get_session(**THIS)) == ["hello", "again"]
+
+
+async def test_who_held_the_session_across_delete_and_restore_must_reload(open_service):
+    one, other = open_service(on_conflict="rebase"), open_service()
+    session = await one.create_session(**THIS)
+    await other.delete_session(**THIS)
+    with pytest.raises(SessionNotFoundError):
+        await one.append_event(session, event("x"))
+    await other.restore_session(**THIS)
+    with pytest.raises(StaleSessionError):
+        await one.append_event(session, event("x"))
+
+
+async def test_restore_says_what_it_cannot_do(service):
+    with pytest.raises(SessionNotFoundError):
+        await service.restore_session(**THIS)
+    await service.create_session(**THIS)
+    await service.restore_session(**THIS)
+    await service.delete_session(**THIS)
+    await service.create_session(**THIS)
+    await service.restore_session(**THIS)
+    assert await service.get_session(**THIS) is not None
+    with pytest.raises(AlreadyExistsError):
+        await service.create_session(**THIS)
+
+
+async def test_a_purged_session_leaves_no_content(open_service, emulator):
+    service = open_service()
+    session = await service.create_session(**THIS, state={"secret": "s3cret"})
+    blob = types.Blob(data=b"s3cret" * 600_000, mime_type="image/png")
+    part = types.Part(inline_data=blob)
+    await service.append_event(session, event("s3cret", delta={"k": "s3cret"}))
+    await service.append_event(session, event(content=types.Content(role="user", parts=[part])))
+    report = await service.purge_session(**THIS)
+    assert report.documents >= 2
+    kinds = sorted(each["document_type"] for each in stored(emulator))
+    assert kinds == ["stub", "stub", "tombstone"]
+    assert "s3cret" not in str(stored(emulator)) + str(stored(emulator, "sessions"))
+    assert await open_service().get_session(**THIS) is None
+    with pytest.raises(SessionNotFoundError):
+        await service.append_event(session, event("x"))
+    with pytest.raises(SessionNotFoundError):
+        await service.restore_session(**THIS)
+    again = await service.create_session(**THIS)
+    await service.append_event(again, event("new"))
+    assert texts(await open_service().get_session(**THIS)) == ["new"]
+    assert (await service.purge_session(**THIS)).sessions == 1
+
+
+async def test_what_a_purge_leaves_expires(service, emulator):
+    session = await service.create_session(**THIS)
+    await service.append_event(session, event("x"))
+    await service.purge_session(**THIS)
+    emulator.clock.advance(31 * 24 * 3600)
+    assert stored(emulator) == []
+    assert stored(emulator, "sessions") == []
+
+
+async def test_a_user_is_erased_with_all_sessions_and_on_request_the_state(open_service, emulator):
+    service = open_service()
+    seen = []
+    for name in "abc":
+        session = await service.create_session(**WHO, session_id=name, state={"user:x": "u"})
+        await service.append_event(session, event("secret"))
+    await service.delete_session(**WHO, session_id="a")
+    await service.create_session(app_name="app", user_id="other", session_id="a")
+    report = await service.purge_user(**WHO, progress=lambda done, of: seen.append((done, of)))
+    assert report.sessions == 3
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert await service.get_user_state(**WHO) == {"x": "u"}
+    assert "secret" not in str(stored(emulator))
+    await service.purge_user(**WHO, include_state=True)
+    assert await open_service().get_user_state(**WHO) == {}
+    assert len((await service.list_sessions(app_name="app")).sessions) == 1
+
+
+async def test_old_deleted_sessions_are_purged_and_young_ones_kept(service):
+    await service.create_session(**THIS)
+    await service.create_session(**WHO, session_id="kept")
+    await service.delete_session(**THIS)
+    assert (await service.purge_deleted(older_than=datetime.timedelta(hours=1))).sessions == 0
+    await service.restore_session(**THIS)
+    await service.delete_session(**THIS)
+    assert (await service.purge_deleted(older_than=NOW, app_name="other")).sessions == 0
+    assert (await service.purge_deleted(older_than=NOW)).sessions == 1
+    with pytest.raises(SessionNotFoundError):
+        await service.restore_session(**THIS)
+    assert await service.get_session(**WHO, session_id="kept") is not None
+
+
+async def test_deleted_sessions_can_be_listed(service):
+    await service.create_session(**THIS)
+    await service.create_session(**WHO, session_id="kept")
+    await service.delete_session(**THIS)
+    page = await service.list_sessions_page(**WHO, deleted=True)
+    assert [each.id for each in page.sessions] == ["s"]
+
+
+async def test_a_missing_session_document_is_rebuilt_from_the_log(open_service, emulator):
+    service = open_service()
+    session = await service.create_session(**THIS)
+    for number in range(3):
+        delta = {"n": number, "user:n": number, "app:n": number}
+        await service.append_event(session, event(str(number), delta=delta))
+    await service.flush()
+    with emulator_client(emulator) as client:
+        proxy = client.get_database_client("adk").get_container_client("sessions")
+        for body in list(proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True)):
+            proxy.delete_item(body["id"], body["user_id"])
+    fresh = open_service()
+    assert await fresh.get_session(**THIS) is None
+    report = await fresh.repair_session(**THIS)
+    assert (report.rebuilt, report.events, report.healthy) == (True, 3, True)
+    found = await fresh.get_session(**THIS)
+    assert texts(found) == ["0", "1", "2"]
+    assert found.state == {"n": 2, "user:n": 2, "app:n": 2}
+
+
+# --- ttl
+
+HOUR = 3600
+
+
+@pytest.fixture
+def later(emulator, monkeypatch):
+    """Lets time pass, for the store and for the service."""
+    began = time.time()
+    passed = 0.0
+
+    def wait(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+        emulator.clock.advance(seconds)
+        monkeypatch.setattr("cosmosservice.retention._now", lambda: began + passed)
+
+    return wait
+
+
+async def test_an_unused_session_goes_with_all_its_events(open_service, emulator, later):
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS, state={"user:u": 1, "app:a": 1})
+    await service.append_event(session, event("x"))
+    await service.flush()
+    later(0.99 * HOUR)
+    assert await open_service().get_session(**THIS) is not None
+    later(1.2 * HOUR)
+    fresh = open_service()
+    assert await fresh.get_session(**THIS) is None
+    assert (await fresh.list_sessions(**WHO)).sessions == []
+    later(2 * HOUR)
+    assert stored(emulator) == []
+    assert await fresh.get_user_state(**WHO) == {"u": 1}
+
+
+async def test_a_session_in_use_stays_whole(open_service, later):
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS)
+    for number in range(12):
+        await service.append_event(session, event(str(number)))
+        await service.flush()
+        later(0.6 * HOUR)
+    found = await open_service().get_session(**THIS)
+    assert texts(found) == [str(number) for number in range(12)]
+
+
+async def test_reading_is_use_too(open_service, later):
+    service = open_service()
+    session = await service.create_session(**THIS, ttl=HOUR)
+    await service.append_event(session, event("first"))
+    for _ in range(10):
+        later(0.8 * HOUR)
+        found = await service.get_session(**THIS)
+        assert texts(found) == ["first"]
+        await service.flush()
+
+
+async def test_sessions_without_ttl_stay(open_service, later):
+    service = open_service()
+    session = await service.create_session(**THIS)
+    await service.append_event(session, event("x"))
+    await service.flush()
+    later(10_000 * HOUR)
+    assert len((await reload(open_service(), session)).events) == 1

@@ -1,0 +1,122 @@
+"""One service, used from many event loops and threads."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+from cosmosservice import CosmosSessionService
+from tests.support.adk import event, reload
+
+WHO = {"app_name": "app", "user_id": "user"}
+
+
+def test_a_thousand_loops_leave_nothing_behind(emulator, recwarn):
+    service = CosmosSessionService.embedded(emulator)
+    session = asyncio.run(service.create_session(**WHO))
+    asyncio.run(service.append_event(session, event("warm")))
+    before = threading.active_count(), len(gc.get_objects())
+    for _ in range(1000):
+        asyncio.run(service.get_user_state(**WHO))
+    gc.collect()
+    assert threading.active_count() == before[0]
+    assert len(gc.get_objects()) < before[1] + 5000
+    asyncio.run(service.close())
+    assert not [each for each in recwarn if issubclass(each.category, ResourceWarning)]
+
+
+def test_threads_with_loops_of_their_own_share_one_client(emulator):
+    service = CosmosSessionService.embedded(emulator)
+    asyncio.run(service.get_user_state(**WHO))
+    emulator.clear_requests()
+
+    def work(number: int) -> None:
+        async def turn() -> None:
+            session = await service.create_session(**WHO, session_id=f"s{number}")
+            for _ in range(5):
+                await service.append_event(session, event("x"))
+            assert len((await reload(service, session)).events) == 5
+
+        asyncio.run(turn())
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    listed = asyncio.run(service.list_sessions(**WHO))
+    assert len(listed.sessions) == 8
+    asyncio.run(service.close())
+    assert not [each for each in emulator.requests if each.resource == "dbs"]
+
+
+async def test_a_service_can_be_used_again_after_close(service):
+    session = await service.create_session(**WHO)
+    await service.close()
+    await service.append_event(session, event("again"))
+    assert len((await reload(service, session)).events) == 1
+
+
+async def test_a_service_closes_with_its_block(emulator):
+    async with CosmosSessionService.embedded(emulator) as service:
+        session = await service.create_session(**WHO)
+        await service.append_event(session, event("x", delta={"k": 1}))
+    threads = [each.name for each in threading.enumerate()]
+    assert "cosmosservice-io" not in threads
+
+
+async def test_a_forgotten_service_closes_itself(emulator):
+    def names():
+        return [each for each in threading.enumerate() if each.name == "cosmosservice-io"]
+
+    before = len(names())
+    service = CosmosSessionService.embedded(emulator)
+    session = await service.create_session(**WHO)
+    await service.append_event(session, event("x", delta={"k": 1}))
+    assert len(names()) == before + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del service
+        gc.collect()
+    assert len(names()) == before
+    written = [each for each in emulator.requests if each.operation == "replace"]
+    assert [each.id for each in written] == [f"session.app.{session.id}"]
+
+
+def test_a_process_that_ends_without_close_writes_what_is_due_and_says_nothing(tmp_path):
+    path = tmp_path / "sessions.db"
+    script = textwrap.dedent(f"""
+        import asyncio
+        from cosmosservice import CosmosSessionService
+        from google.adk.events import Event, EventActions
+
+        service = CosmosSessionService.embedded({str(path)!r})
+
+        async def main():
+            session = await service.create_session(app_name="a", user_id="u", session_id="s")
+            event = Event(author="user", actions=EventActions(state_delta={{"k": 1}}))
+            await service.append_event(session, event)
+
+        asyncio.run(main())
+    """)
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "Error" not in ended.stderr
+    assert "Unclosed" not in ended.stderr
+    assert "never awaited" not in ended.stderr
+
+    async def listed():
+        async with CosmosSessionService.embedded(str(path)) as service:
+            return await service.list_sessions(app_name="a", user_id="u")
+
+    assert asyncio.run(listed()).sessions[0].state == {"k": 1}
