@@ -14,7 +14,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli.console import Problem, bar, err, out, print_json, settings_of
 from cosmosservice.cli.importer import Importer, Outcome
-from cosmosservice.cli.sources import apps_of, opened
+from cosmosservice.cli.sources import apps_of, opened, reading
 from cosmosservice.cli.timeline import clean
 
 SIDE_BY_SIDE = 8
@@ -88,13 +88,14 @@ async def migrate(
     settings_of(target_uri)  # a mistake in it is told before the source is read
     async with contextlib.AsyncExitStack() as stack:
         source = await stack.enter_async_context(opened(source_uri))
-        found = await listed(source, apps or await apps_of(source, source_uri))
+        with reading(source_uri):
+            found = await listed(source, apps or await apps_of(source, source_uri))
         target = None
         if not dry_run:
             target = await stack.enter_async_context(CosmosSessionService(uri=target_uri))
         progress = stack.enter_context(bar("sessions"))
         migration = Migration(target, progress=lambda done: progress(done, len(found)))
-        report = await migration.run(loaded(source, found))
+        report = await migration.run(loaded(source, found, source_uri))
     print_report(report, as_json)
 
 
@@ -108,12 +109,15 @@ async def listed(
     return found
 
 
-async def loaded(source: BaseSessionService, sessions: list[Session]) -> AsyncIterator[Session]:
+async def loaded(
+    source: BaseSessionService, sessions: list[Session], uri: str = ""
+) -> AsyncIterator[Session]:
     """The same with their events; what was deleted meanwhile is left out."""
     for each in sessions:
-        session = await source.get_session(
-            app_name=each.app_name, user_id=each.user_id, session_id=each.id
-        )
+        with reading(uri):
+            session = await source.get_session(
+                app_name=each.app_name, user_id=each.user_id, session_id=each.id
+            )
         if session is not None:
             yield session
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import click
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.cli.console import UsageProblem, settings_of
+from cosmosservice.cli.console import Problem, UsageProblem, settings_of
+from cosmosservice.errors import CosmosServiceError
 
 APPS = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
 SQL_APPS = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name"
@@ -52,6 +54,23 @@ def _adk_service(uri: str) -> BaseSessionService:
         # Only the first line: what follows may quote the URI with its password.
         reason = str(error).splitlines()[0].replace(uri, f"{scheme}://…")
         raise UsageProblem(f"ADK cannot open this source: {reason}") from None
+
+
+@contextlib.contextmanager
+def reading(uri: str) -> Iterator[None]:
+    """Turns what a database driver raises into one line, without the URI's password."""
+    try:
+        yield
+        return
+    except (CosmosServiceError, click.ClickException, AssertionError):
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0]
+        problem = f"{type(error).__name__}: {reason}".removesuffix(": ")
+    password = urlsplit(uri).password
+    if password:
+        problem = problem.replace(password, "…").replace(unquote(password), "…")
+    raise Problem(f"The source cannot be read: {problem}")
 
 
 async def apps_of(service: BaseSessionService, uri: str) -> list[str]:

@@ -24,7 +24,7 @@ async def fill(service):
         late, said("one", state={"user:tea": "green", "app:visits": 1}, timestamp=100.0)
     )
     await service.append_event(
-        early, said("two", state={"user:tea": "black", "app:visits": 2, "n": None}, timestamp=200.0)
+        early, said("two", state={"user:tea": "black", "app:visits": 2}, timestamp=200.0)
     )
     await service.append_event(
         late, said("three", state={"mood": {"now": "calm"}}, timestamp=150.0)
@@ -192,7 +192,30 @@ def test_password_of_a_source_is_not_repeated(command):
     assert "hush" not in done.out + done.err
 
 
+def test_source_that_cannot_be_read_is_one_line(command, folder):
+    folder.joinpath("source.db").write_bytes(b"not a database, but longer than a header" * 100)
+    done = command("migrate", SOURCE, TARGET)
+    assert done.code == 2
+    assert "file is not a database" in done.err
+    assert "Traceback" not in done.err
+
+
 def test_wrong_target_is_told_before_the_source_is_read(command):
     done = command("migrate", "sqlite:///missing.db", "sqlite:///target.db")
     assert done.code == 2
     assert "The URI of a session store looks like cosmosdb://" in done.err
+
+
+def test_key_that_an_event_set_to_none_is_none_or_absent(command):
+    """Some versions of ADK's SQLite service take a None for a deletion, others store it."""
+
+    async def make():
+        service = SqliteSessionService("source.db")
+        session = await service.create_session(app_name="shop", user_id="ada", state={"n": 1})
+        await service.append_event(session, said("forget it", state={"n": None}))
+
+    asyncio.run(make())
+    assert command("migrate", SOURCE, TARGET).code == 0
+    ((state, events, _),) = in_target().values()
+    assert state.get("n") is None
+    assert len(events) == 1

@@ -197,4 +197,4 @@ def test_import_pulls_neither_azure_nor_the_emulator():
     code = "import sys, cosmosservice.settings as _; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
-    assert not loaded & {"azure.cosmos", "cosmos_emulator", "dotenv", "aiohttp"}
+    assert not loaded & {"azure.cosmos", "cosmos_emulator"}
