@@ -6,11 +6,13 @@ import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.documents import DELETED, PURGING, SessionKey, StateKey, iso
-from cosmosservice.repair import RepairReport, repair
-from cosmosservice.session_store import SessionStore
+
+if TYPE_CHECKING:
+    from cosmosservice.repair import RepairReport
+    from cosmosservice.session_store import SessionStore
 
 T = TypeVar("T")
 
@@ -101,6 +103,8 @@ class Administration(ABC):
         Not needed in ordinary operation: every reader repairs what it meets.
         """
         key = SessionKey(app_name, user_id, session_id.strip())
+        from cosmosservice.repair import repair
+
         return await self._run("repair_session", lambda store: repair(store, key))
 
 

@@ -20,6 +20,7 @@ from google.adk.sessions.session import Session
 from typing_extensions import override
 
 from cosmosservice.administration import Administration
+from cosmosservice.appending import Appended, MarkerCell
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
@@ -27,7 +28,6 @@ from cosmosservice.errors import ConfigurationError
 from cosmosservice.event_log import Record, event_record
 from cosmosservice.io_thread import IoThread
 from cosmosservice.lazy_events import lazy_event
-from cosmosservice.session_store import Appended, MarkerCell, SessionStore
 from cosmosservice.settings import Settings
 from cosmosservice.snapshot import Snapshot
 from cosmosservice.state_scopes import merged, split, temp_only, without_temp
@@ -36,6 +36,7 @@ from cosmosservice.store_host import StoreHost
 if TYPE_CHECKING:
     from cosmos_emulator import Emulator
     from cosmosservice.connection import Ensure
+    from cosmosservice.session_store import SessionStore
 
 T = TypeVar("T")
 

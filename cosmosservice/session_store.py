@@ -11,9 +11,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from cosmosservice import telemetry
+from cosmosservice.appending import Appended, MarkerCell
 from cosmosservice.cache import Cache
 from cosmosservice.concurrency import Locks, together
 from cosmosservice.connection import Connection
@@ -59,28 +59,6 @@ logger = logging.getLogger("cosmosservice")
 _READ_ATTEMPTS = 12
 _HOLE_ATTEMPTS = 3
 _CREATE_ATTEMPTS = 50
-
-
-class MarkerCell:
-    """Where the caller's session object keeps its marker: read and written under the lock."""
-
-    def __init__(self, get: Callable[[], str | None], put: Callable[[str], None]) -> None:
-        self._get, self._put = get, put
-
-    def read(self, key: SessionKey) -> Marker | None:
-        return Marker.parse(self._get(), key)
-
-    def write(self, key: SessionKey, marker: Marker) -> None:
-        self._put(marker.text(key))
-
-
-@dataclass
-class Appended:
-    """What an append did: the session object takes `newer` and then the event, unless known."""
-
-    newer: list[Record] = field(default_factory=list)
-    already_held: bool = False
-    problem: StorageError | None = None
 
 
 class SessionStore:
