@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check test-matrix test-web containers bench lock clean model
+.PHONY: help demo test lint types unit check test-matrix test-web test-packaging containers bench lock clean model
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported l
 
 test-web: $(STAMP) ## drive adk web in headless Chromium (needs chromium and chromedriver)
 	$(BIN)/python -m pytest tests/web
+
+test-packaging: $(STAMP) ## install the wheel in a clean environment and use it (downloads)
+	$(BIN)/python -m pytest tests/packaging/clean
 
 containers: $(STAMP) ## write deploy/containers.json from the code
 	$(BIN)/python -m cosmosservice.cli.provision > deploy/containers.json

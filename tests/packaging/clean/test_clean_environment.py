@@ -1,0 +1,63 @@
+"""The wheel in an environment of its own, with what pip brings along (make test-packaging)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.test_distributions import USE
+
+pytestmark = pytest.mark.timeout(1200)  # google-adk and what it needs are downloaded
+
+
+class Environment:
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, with_pip=True)
+        self._bin = folder / "bin"
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        program, *arguments = command
+        return subprocess.run(
+            [self._bin / program, *arguments], capture_output=True, text=True, cwd=self._bin
+        )
+
+    def install(self, what: str) -> None:
+        done = self.run("python", "-m", "pip", "install", "-q", what)
+        assert done.returncode == 0, done.stderr
+
+    def packages(self) -> set[str]:
+        done = self.run("python", "-m", "pip", "list", "--format=json")
+        return {each["name"].lower() for each in json.loads(done.stdout)}
+
+    def use(self) -> str:
+        done = self.run("python", "-c", USE)
+        assert done.returncode == 0, done.stderr
+        file, result = done.stdout.splitlines()
+        assert "site-packages" in file
+        return result
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory, wheel) -> Environment:
+    environment = Environment(tmp_path_factory.mktemp("environment"))
+    environment.install(str(wheel))
+    return environment
+
+
+def test_a_plain_install_is_whole_and_light_and_extras_add_to_it(environment, wheel):
+    assert environment.run("python", "-m", "pip", "check").returncode == 0
+    assert environment.packages().isdisjoint({"azure-identity", "lark", "pytest", "hypothesis"})
+    assert "pip install 'cosmosservice[emulator]'" in environment.use()
+
+    environment.install(f"{wheel}[emulator]")
+    assert environment.use() == "1"
+
+    environment.install(f"{wheel}[cli,entra]")
+    assert environment.packages() >= {"azure-identity", "click", "rich"}
+    helped = environment.run("cosmosservice", "--help")
+    assert (helped.returncode, helped.stderr) == (0, "")
+    assert "migrate" in helped.stdout
