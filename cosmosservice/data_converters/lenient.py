@@ -22,7 +22,8 @@ def validated(cls: type[_M], data: dict[str, Any]) -> _M:
                 raise
             left_out += dropped
         else:
-            logger.debug("%s: %d field(s) left out", cls.__name__, left_out)
+            if left_out:
+                logger.debug("%s: %d field(s) left out", cls.__name__, left_out)
             return model
 
 
