@@ -37,7 +37,7 @@ types: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
-model: $(STAMP) ## visit every state of the protocol's model (minutes)
+model: $(STAMP) ## visit every state of the protocol's model (five minutes)
 	$(BIN)/python -m tests.model --short
 
 check: test ## test, and the security checks
