@@ -1,5 +1,6 @@
 """The query language of Azure Cosmos DB for NoSQL."""
 
+from .description import describe
 from .engine import Page, Source, run
 from .errors import ContinuationError, QueryError
 from .ordering import index_terms, sql_order_terms
@@ -9,6 +10,7 @@ __all__ = [
     "Page",
     "QueryError",
     "Source",
+    "describe",
     "index_terms",
     "run",
     "sql_order_terms",

@@ -14,11 +14,14 @@ from . import nodes
 from .aggregates import AGGREGATES, Factory
 from .errors import QueryError
 from .functions import CLOCK_FUNCTIONS, FUNCTIONS, LAZY_FUNCTIONS
+from .functions.vectors import VECTOR_DISTANCE
 from .operators import ARITHMETIC, like_pattern
 from .values import UNDEFINED, comparable, equal, identity, is_number, number
 
-# Where a row holds the time of the request, in ticks.
+# Where a row holds the time of the request, in ticks, and the distance functions of the vectors
+# that the container's policy names.
 NOW = "#now"
+VECTOR_POLICY = "#vectors"
 
 Row = dict[str, Any]
 Evaluate = Callable[[Row], Any]
@@ -286,6 +289,8 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
     if name in AGGREGATES:
         return _aggregate(name, arguments, scope)
     compiled = [compile_expression(argument, scope) for argument in arguments]
+    if name == "VECTORDISTANCE":
+        return _vector_distance(arguments, compiled)
     function = LAZY_FUNCTIONS.get(name) or FUNCTIONS.get(name) or CLOCK_FUNCTIONS.get(name)
     if function is None:
         raise QueryError(f"'{name}' is not a recognized built-in function name.", code="SC2005")
@@ -303,6 +308,20 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
         if UNDEFINED in values:
             return UNDEFINED
         return call(*values)
+
+    return evaluate
+
+
+def _vector_distance(arguments: tuple[nodes.Expression, ...], compiled: list[Evaluate]) -> Evaluate:
+    """The distance function is an option of the call, or that of the container's policy."""
+    VECTOR_DISTANCE.check_arity("VECTORDISTANCE", len(arguments))
+    paths = [path[1] for argument in arguments[:2] if (path := nodes.property_path(argument))]
+
+    def evaluate(row: Row) -> Any:
+        values = [argument(row) for argument in compiled]
+        policy = row.get(VECTOR_POLICY, {})
+        default = next((policy[path] for path in paths if path in policy), "cosine")
+        return UNDEFINED if UNDEFINED in values else VECTOR_DISTANCE.call(default, *values)
 
     return evaluate
 

@@ -2,14 +2,16 @@
 
 import json
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from . import continuation as tokens
 from . import nodes
-from .compiler import NOW, Row
+from .aggregates import AGGREGATES
+from .compiler import NOW, VECTOR_POLICY, Row
 from .continuation import Place
 from .errors import QueryError
 from .ordering import Position, Segment, SortTerm, segments, sql_order_terms
@@ -51,8 +53,14 @@ def run(
     max_items: int,
     continuation: str | None,
     max_bytes: int = 4 * 1024 * 1024,
+    across_partitions: bool = False,
+    vector_policy: Mapping[tuple[str, ...], str] = MappingProxyType({}),
 ) -> Page:
-    """One page of the answer. `max_items` of -1: as many as fit into `max_bytes`."""
+    """One page of the answer. `max_items` of -1: as many as fit into `max_bytes`.
+
+    A query across partitions aggregates as SDKs do it for the service: only `SELECT VALUE` of one
+    aggregate, null where that is undefined. `vector_policy` names the distance function of paths.
+    """
     try:
         query = plan(text)
         checksum = tokens.fingerprint(text, parameters)
@@ -60,7 +68,8 @@ def run(
         place = (
             tokens.read(continuation, checksum, keys_of_order=keys) if continuation else Place(0)
         )
-        return _Run(query, _bindings(parameters), source).page(
+        bindings = {**_bindings(parameters), VECTOR_POLICY: vector_policy}
+        return _Run(query, bindings, source, across_partitions=across_partitions).page(
             place, checksum, max_items if max_items > 0 else None, max_bytes
         )
     except RecursionError:
@@ -90,7 +99,13 @@ _ALL = Segment(None, (), ("rowid",))
 
 
 class _Run:
-    def __init__(self, query: Plan, parameters: Row, source: Source) -> None:
+    def __init__(
+        self, query: Plan, parameters: Row, source: Source, *, across_partitions: bool
+    ) -> None:
+        self._one_aggregate = query.grouping is not None and not query.keys
+        self._across_partitions = across_partitions
+        if across_partitions and self._one_aggregate:
+            _check_aggregate(query.query)
         self._plan = query
         self._parameters = parameters
         self._source = source
@@ -149,7 +164,8 @@ class _Run:
     def _pushed_order(self) -> list[SortTerm] | None:
         """The order as SQL; None if the answer must be computed as a whole."""
         query = self._plan.query
-        whole = self._plan.grouping is not None or query.distinct or self._plan.inner is not None
+        plan = self._plan
+        whole = plan.grouping or plan.inner or plan.score or query.distinct
         if whole or not query.sources:
             return None
         terms = []
@@ -217,16 +233,23 @@ class _Run:
 
     def _computed(self, place: Place) -> Generator[_Result, None, None]:
         """All results at once, those of earlier pages left out."""
+        at = -1
         for at, value in enumerate(self._evaluated(self._plan)):
             if at >= place.returned:
                 yield _Result(value, len(json.dumps(value)))
+        if at < 0 and self._across_partitions and self._one_aggregate and not self._skip:
+            yield _Result(None, 0)
 
     def _evaluated(self, query: Plan) -> Iterator[Any]:
         parameters = self._parameters
         if not query.query.sources:
             return query.evaluate(parameters, [parameters])
+        values: Iterator[Any]
         if query.inner is not None:
             values = self._evaluated(query.inner)
+        elif not query.reads_documents:
+            # Counting needs no more than the index.
+            values = (None for _ in self._source.rows(None, (), ("rowid",), None, 0))
         else:
             values = (json.loads(body) for _, body in self._rows(_ALL, None, resumed=False))
         return query.evaluate(parameters, ({**parameters, ROOT: value} for value in values))
@@ -296,3 +319,13 @@ def _root_alias(query: nodes.Query) -> str | None:
     first = query.sources[0]
     whole = isinstance(first.collection, nodes.Path) and not first.collection.steps
     return first.alias if whole and not first.iterate else None
+
+
+def _check_aggregate(query: nodes.Query) -> None:
+    match query.selection:
+        case nodes.Value(nodes.Call(name, _)) if name in AGGREGATES:
+            return
+    raise QueryError(
+        "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates.",
+        code="SC2104",
+    )

@@ -1,6 +1,7 @@
 """The syntax tree of a query. Nodes are compared by value: GROUP BY relies on it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 
@@ -178,6 +179,7 @@ class Source:
 class Order:
     expression: Expression
     descending: bool
+    direction_given: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +194,27 @@ class Query:
     ranked: bool
     offset: Expression | None
     limit: Expression | None
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """The node and everything in it; of a subquery only that it is there."""
+    if isinstance(node, tuple):
+        for part in node:
+            yield from walk(part)
+    elif isinstance(node, Expression | Star | Value | Properties | Order):
+        yield node
+        for field in fields(node):
+            part = getattr(node, field.name)
+            if not isinstance(part, Query):
+                yield from walk(part)
+
+
+def property_path(node: Expression) -> tuple[str, tuple[str, ...]] | None:
+    """Alias and names of `alias.a.b`; None if the expression is anything else."""
+    names: list[str] = []
+    while isinstance(node, Member):
+        if not isinstance(node.key, Constant) or type(node.key.value) is not str:
+            return None
+        names.append(node.key.value)
+        node = node.target
+    return (node.name, tuple(reversed(names))) if isinstance(node, Reference) else None

@@ -190,7 +190,8 @@ class _Builder(Transformer[Token, Any]):
         return tuple(children), True
 
     def order_item(self, children: list[Any]) -> nodes.Order:
-        return nodes.Order(children[0], descending=bool(children[1]))
+        expression, descending = children
+        return nodes.Order(expression, bool(descending), direction_given=descending is not None)
 
     def asc(self, _: list[Any]) -> bool:
         return False

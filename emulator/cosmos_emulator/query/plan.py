@@ -11,6 +11,7 @@ from .aggregates import AGGREGATES
 from .compiler import Evaluate, Grouping, Row, Scope, compile_expression
 from .errors import QueryError
 from .parser import parse
+from .ranking import Score, compile_score, is_distance, ranked
 from .values import UNDEFINED, identity, sort_key
 
 # Where a row holds the document it starts from.
@@ -30,6 +31,8 @@ class Plan:
     keys: tuple[Evaluate, ...]
     grouping: Grouping | None
     order: tuple[tuple[Evaluate, bool], ...]
+    score: Score | None
+    reads_documents: bool
     project: Evaluate
     top: Evaluate | None
     offset: Evaluate | None
@@ -57,6 +60,8 @@ class Plan:
         bound: Iterator[Row] = (row for document in documents for row in self.rows(document))
         if self.grouping is not None:
             bound = self._groups(outer, bound)
+        elif self.score is not None:
+            bound = iter(ranked(list(bound), self.score))
         elif self.order:
             bound = iter(self._sorted(bound))
         results: Iterator[Any] = (
@@ -135,9 +140,12 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
         query = replace(query, sources=(results, *query.sources[1:]))
     bind, names = _from(query.sources, outer, top_level=top_level)
     scope = Scope(names, _subquery)
-    grouping = Grouping(query.group_by) if query.group_by or _aggregating(query.selection) else None
+    grouping = (
+        Grouping(query.group_by) if query.group_by or _has_aggregate(query.selection) else None
+    )
     if query.group_by and query.order_by:
         raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
+    scored = query.ranked or any(is_distance(item.expression) for item in query.order_by)
     return Plan(
         query=query,
         inner=inner,
@@ -145,9 +153,13 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
         where=None if query.where is None else compile_expression(query.where, scope),
         keys=tuple(compile_expression(key, scope) for key in query.group_by),
         grouping=grouping,
-        order=tuple(
+        order=()
+        if scored
+        else tuple(
             (compile_expression(item.expression, scope), item.descending) for item in query.order_by
         ),
+        score=compile_score(query.order_by, scope) if scored else None,
+        reads_documents=inner is not None or _reads_documents(query),
         project=_project(query, Scope(names, _subquery, grouping)),
         top=_window_clause(query.top),
         offset=_window_clause(query.offset),
@@ -247,41 +259,22 @@ def _project(query: nodes.Query, scope: Scope) -> Evaluate:
             return compile_expression(nodes.ObjectLiteral(items), scope)
 
 
-def _aggregating(selection: nodes.Star | nodes.Value | nodes.Properties) -> bool:
-    match selection:
-        case nodes.Value(expression):
-            return _has_aggregate(expression)
-        case nodes.Properties(items):
-            return any(_has_aggregate(expression) for _, expression in items)
-    return False
+def _has_aggregate(selection: nodes.Star | nodes.Value | nodes.Properties) -> bool:
+    """Whether the query aggregates; its subqueries do so on their own."""
+    return any(
+        isinstance(node, nodes.Call) and node.name in AGGREGATES for node in nodes.walk(selection)
+    )
 
 
-def _has_aggregate(node: nodes.Expression) -> bool:
-    """Whether an aggregate of this query is in the expression; subqueries have their own."""
-    match node:
-        case nodes.Call(name, arguments):
-            return name in AGGREGATES or any(map(_has_aggregate, arguments))
-        case nodes.Member(target, key):
-            return _has_aggregate(target) or _has_aggregate(key)
-        case nodes.ArrayLiteral(items):
-            return any(map(_has_aggregate, items))
-        case nodes.ObjectLiteral(properties):
-            return any(_has_aggregate(item) for _, item in properties)
-        case nodes.Unary(_, operand) | nodes.Not(operand):
-            return _has_aggregate(operand)
-        case (
-            nodes.Binary(_, left, right)
-            | nodes.And(left, right)
-            | nodes.Or(left, right)
-            | nodes.Coalesce(left, right)
-        ):
-            return _has_aggregate(left) or _has_aggregate(right)
-        case nodes.Conditional(condition, then, otherwise):
-            return any(map(_has_aggregate, (condition, then, otherwise)))
-        case nodes.In(needle, items):
-            return any(map(_has_aggregate, (needle, *items)))
-        case nodes.Between(operand, low, high):
-            return any(map(_has_aggregate, (operand, low, high)))
-        case nodes.Like(operand, pattern, _):
-            return _has_aggregate(operand) or _has_aggregate(pattern)
-    return False
+def _reads_documents(query: nodes.Query) -> bool:
+    """Whether the answer depends on what is in the documents, and not only on their number."""
+    if len(query.sources) != 1 or query.sources[0].iterate or query.where is not None:
+        return True
+    collection = query.sources[0].collection
+    if isinstance(collection, nodes.Query) or collection.steps:
+        return True
+    parts = (query.selection, query.group_by, query.order_by)
+    return any(
+        isinstance(node, nodes.Reference | nodes.Subquery | nodes.Star)
+        for node in nodes.walk(parts)
+    )

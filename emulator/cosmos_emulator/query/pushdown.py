@@ -26,16 +26,9 @@ class Condition:
 
 
 def path_of(node: nodes.Expression, alias: str) -> tuple[str, ...] | None:
-    """The property path of `alias.a.b`; None if the expression is anything else."""
-    names: list[str] = []
-    while isinstance(node, nodes.Member):
-        if not isinstance(node.key, nodes.Constant) or type(node.key.value) is not str:
-            return None
-        names.append(node.key.value)
-        node = node.target
-    if not names or node != nodes.Reference(alias):
-        return None
-    return tuple(reversed(names))
+    """The names of `alias.a.b`; None if the expression is anything else."""
+    path = nodes.property_path(node)
+    return path[1] if path is not None and path[0] == alias and path[1] else None
 
 
 class Pushdown:

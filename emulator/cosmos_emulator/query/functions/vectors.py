@@ -28,14 +28,16 @@ DISTANCES: Final[dict[str, Callable[[list[float], list[float]], float]]] = {
 }
 
 
-def distance_function(options: Any) -> str:
-    """The name of the distance that VectorDistance was told to use."""
-    name = options.get("distanceFunction", "cosine") if type(options) is dict else "cosine"
+def distance_function(default: str, options: Any) -> str:
+    """The name of the distance that VectorDistance is to use."""
+    name = options.get("distanceFunction", default) if type(options) is dict else default
     return name.lower() if type(name) is str else ""
 
 
-def _vector_distance(a: Any, b: Any, brute_force: Any = False, options: Any = None) -> Any:
-    compute = DISTANCES.get(distance_function(options))
+def _vector_distance(
+    default: str, a: Any, b: Any, brute_force: Any = False, options: Any = None
+) -> Any:
+    compute = DISTANCES.get(distance_function(default, options))
     if compute is None or not _is_vector(a) or not _is_vector(b) or len(a) != len(b):
         return UNDEFINED
     return number(compute(a, b))
@@ -73,5 +75,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "FULLTEXTCONTAINS": _full_text(all, 2),
     "FULLTEXTCONTAINSALL": _full_text(all, None),
     "FULLTEXTCONTAINSANY": _full_text(any, None),
-    "VECTORDISTANCE": Function(_vector_distance, 2, 4),
 }
+# Called with the name of the container's distance function before its own arguments.
+VECTOR_DISTANCE: Final = Function(_vector_distance, 2, 4)

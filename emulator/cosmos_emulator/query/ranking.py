@@ -1,0 +1,126 @@
+"""ORDER BY VectorDistance, and ORDER BY RANK: FullTextScore (BM25), VectorDistance, RRF."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from . import nodes
+from .compiler import VECTOR_POLICY, Evaluate, Row, Scope, compile_expression
+from .errors import QueryError
+from .functions.vectors import distance_function, occurrences, words
+from .values import UNDEFINED, is_number
+
+# Scores of all rows, the best the largest.
+Score = Callable[[list[Row]], list[float]]
+
+_SATURATION: Final = 1.2
+_LENGTH_WEIGHT: Final = 0.75
+_RRF_CONSTANT: Final = 60
+
+
+def is_distance(node: nodes.Expression) -> bool:
+    return isinstance(node, nodes.Call) and node.name == "VECTORDISTANCE"
+
+
+def ranked(rows: list[Row], score: Score) -> list[Row]:
+    scores = score(rows)
+    return [rows[at] for at in sorted(range(len(rows)), key=lambda at: -scores[at])]
+
+
+def compile_score(order: tuple[nodes.Order, ...], scope: Scope) -> Score:
+    """The score by which the clause sorts."""
+    if len(order) != 1:
+        raise QueryError("A score cannot be sorted by together with another item.", code="SC2240")
+    if order[0].direction_given:
+        raise QueryError(
+            "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.",
+            code="SC2241",
+        )
+    return _score(order[0].expression, scope)
+
+
+def _score(node: nodes.Expression, scope: Scope) -> Score:
+    match node:
+        case nodes.Call("FULLTEXTSCORE", (text, *terms)) if terms:
+            return _full_text(
+                compile_expression(text, scope), [compile_expression(term, scope) for term in terms]
+            )
+        case nodes.Call("VECTORDISTANCE", arguments):
+            return _similarity(node, arguments, scope)
+        case nodes.Call("RRF", arguments) if arguments:
+            *parts, last = arguments
+            weighted = not isinstance(last, nodes.Call)
+            scores = [_score(part, scope) for part in (parts if weighted else arguments)]
+            return _fused(scores, compile_expression(last, scope) if weighted else None)
+    raise QueryError("ORDER BY RANK takes FullTextScore, VectorDistance or RRF.", code="SC2242")
+
+
+def _full_text(text: Evaluate, terms: list[Evaluate]) -> Score:
+    def score(rows: list[Row]) -> list[float]:
+        texts = [words(value) if type(value := text(row)) is str else [] for row in rows]
+        average = sum(map(len, texts)) / len(texts) if texts else 0
+        totals = [0.0] * len(rows)
+        for phrase in _phrases(terms, rows):
+            counts = [occurrences(found, phrase) for found in texts]
+            hits = sum(count > 0 for count in counts)
+            rarity = math.log(1 + (len(rows) - hits + 0.5) / (hits + 0.5))
+            for at, count in enumerate(counts):
+                if count:
+                    length = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * len(texts[at]) / average
+                    totals[at] += (
+                        rarity * count * (_SATURATION + 1) / (count + _SATURATION * length)
+                    )
+        return totals
+
+    return score
+
+
+def _phrases(terms: list[Evaluate], rows: list[Row]) -> list[list[str]]:
+    """The words to look for: strings, or arrays of strings."""
+    values: list[Any] = []
+    for term in terms if rows else []:
+        value = term(rows[0])
+        values += value if type(value) is list else [value]
+    return [words(value) for value in values if type(value) is str]
+
+
+def _similarity(
+    call: nodes.Expression, arguments: tuple[nodes.Expression, ...], scope: Scope
+) -> Score:
+    distance = compile_expression(call, scope)
+    options = compile_expression(arguments[3], scope) if len(arguments) > 3 else None
+    paths = [path[1] for argument in arguments[:2] if (path := nodes.property_path(argument))]
+
+    def score(rows: list[Row]) -> list[float]:
+        scores = []
+        for row in rows:
+            value = distance(row)
+            policy = row.get(VECTOR_POLICY, {})
+            default = next((policy[path] for path in paths if path in policy), "cosine")
+            name = distance_function(default, options(row) if options else None)
+            closer = -1 if name == "euclidean" else 1
+            scores.append(-math.inf if value is UNDEFINED else closer * value)
+        return scores
+
+    return score
+
+
+def _fused(scores: list[Score], weights: Evaluate | None) -> Score:
+    """Reciprocal rank fusion: equal scores share a rank."""
+
+    def fused(rows: list[Row]) -> list[float]:
+        factors = weights(rows[0]) if weights and rows else [1] * len(scores)
+        valid = type(factors) is list and len(factors) == len(scores)
+        if not valid or not all(is_number(factor) for factor in factors):
+            raise QueryError("RRF takes as many weights as scores.", code="SC2243")
+        totals = [0.0] * len(rows)
+        for score, factor in zip(scores, factors, strict=True):
+            values = score(rows)
+            # A negative weight turns the ranking round.
+            best_first = sorted(set(values), reverse=factor >= 0)
+            places = {value: place for place, value in enumerate(best_first, start=1)}
+            for at, value in enumerate(values):
+                totals[at] += abs(factor) / (_RRF_CONSTANT + places[value])
+        return totals
+
+    return fused

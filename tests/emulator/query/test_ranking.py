@@ -1,0 +1,73 @@
+"""Sorting by vectors and by words."""
+
+import pytest
+
+from cosmos_emulator.query import QueryError, run
+
+TEXTS = (
+    {"id": "a", "text": "a quiet road", "v": [1, 0]},
+    {"id": "b", "text": "mountain bike, mountain road", "v": [0, 1]},
+    {"id": "c", "text": "mountain", "v": [3, 3]},
+    {"id": "d", "v": "no vector"},
+)
+
+
+@pytest.fixture
+def texts(table):
+    return table(*TEXTS)
+
+
+def ids(container, clause, **parameters):
+    return "".join(container.query(f"SELECT VALUE c.id FROM c ORDER BY {clause}", **parameters))
+
+
+def test_the_most_similar_vectors_come_first(texts):
+    assert ids(texts, "VectorDistance(c.v, [0, 2])") == "bcad"
+    assert (
+        ids(texts, "VectorDistance(c.v, @v, false, {distanceFunction: 'dotproduct'})", v=[0, 2])
+        == "cbad"
+    )
+    assert ids(texts, "VectorDistance(c.v, [0, 2], false, {distanceFunction: 'euclidean'})") == (
+        "bacd"
+    )
+
+
+def test_the_distance_function_is_that_of_the_policy(texts):
+    text = "SELECT VALUE VectorDistance(c.v, [0, 2]) FROM c ORDER BY VectorDistance(c.v, [0, 2])"
+    page = run(
+        text, [], texts, max_items=-1, continuation=None, vector_policy={("v",): "euclidean"}
+    )
+    assert page.items[0] == 1
+
+
+def test_full_text_score_prefers_frequent_rare_words_in_short_texts(texts):
+    assert ids(texts, "RANK FullTextScore(c.text, 'mountain')") == "cbad"
+    assert ids(texts, "RANK FullTextScore(c.text, 'mountain bike', 'quiet')") in ("bacd", "abcd")
+    assert ids(texts, "RANK FullTextScore(c.text, ['quiet'])") == "abcd"
+
+
+def test_ranks_are_fused(texts):
+    both = "FullTextScore(c.text, 'mountain'), VectorDistance(c.v, [0, 2])"
+    assert ids(texts, f"RANK RRF({both})") == "bcad"
+    assert ids(texts, f"RANK RRF({both}, [10, 1])") == "cbad"
+    assert ids(texts, f"RANK RRF({both}, @w)", w=[-1, -1])[0] == "d"
+
+
+def test_pages_of_a_ranking_follow_each_other(texts):
+    text = "SELECT VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'road') OFFSET 1 LIMIT 2"
+    assert texts.query(text, max_items=1) == texts.query(text)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "RANK FullTextScore(c.text, 'x') DESC",
+        "RANK c.text",
+        "RANK FullTextScore(c.text)",
+        "RANK RRF(FullTextScore(c.text, 'x'), [1, 2])",
+        "VectorDistance(c.v, [1]), c.id",
+    ],
+)
+def test_a_score_stands_alone(texts, clause):
+    with pytest.raises(QueryError):
+        ids(texts, clause)
