@@ -13,16 +13,19 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cosmos_emulator import Emulator
 from cosmos_emulator.server import Server
-from cosmosservice import CosmosSessionService
-from tests.support.stores import CosmosStore
 
-Connect = Callable[..., CosmosSessionService]
+if TYPE_CHECKING:
+    from cosmosservice import CosmosSessionService
+
+    Connect = Callable[..., CosmosSessionService]
+
+# ADK takes seconds to import, and many suites do without it: fixtures that need it import it.
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +44,8 @@ def emulator() -> Iterator[Emulator]:
 @pytest.fixture
 def connect_embedded(emulator: Emulator) -> Connect:
     """Services on the test's own emulator, in process."""
+    from cosmosservice import CosmosSessionService
+
     return partial(CosmosSessionService.embedded, emulator)
 
 
@@ -63,6 +68,8 @@ def http_emulator() -> Iterator[tuple[str, str]]:
 @pytest.fixture
 def connect_http(http_emulator: tuple[str, str]) -> Connect:
     """Services on an emulator that is reached over HTTP."""
+    from cosmosservice import CosmosSessionService
+
     endpoint, key = http_emulator
     return partial(CosmosSessionService, endpoint=endpoint, credential=key, database="tests")
 
@@ -70,12 +77,16 @@ def connect_http(http_emulator: tuple[str, str]) -> Connect:
 @pytest.fixture
 def connect_endpoint() -> Connect:
     """Services on whatever the environment names."""
+    from cosmosservice import CosmosSessionService
+
     return CosmosSessionService
 
 
 @pytest.fixture
 async def open_service(request: pytest.FixtureRequest) -> Any:
     """`open_service(**options)`: one more service on the same data, as another process has it."""
+    from tests.support.stores import CosmosStore
+
     kind = "endpoint" if os.environ.get("COSMOSDB_ENDPOINT") else "embedded"
     store = CosmosStore(request.getfixturevalue(f"connect_{kind}"))
     yield store.open

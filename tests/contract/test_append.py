@@ -110,6 +110,21 @@ async def test_a_dict_replaces_the_one_before(service, session):
     assert stored == session
 
 
+async def test_a_change_of_the_session_object_alone_is_not_stored(service, session):
+    session.state["unsaid"] = 1
+    session.state["user:unsaid"] = 1
+    await service.append_event(session, event("hello", delta={"k": 2}))
+    assert (await reload(service, session)).state == {"k": 2}
+
+
+async def test_one_event_may_be_appended_to_two_sessions(service, app, session):
+    other = await service.create_session(app_name=app, user_id="ann")
+    said = event("to both", delta={"k": 2})
+    await service.append_event(session, said)
+    await service.append_event(other, said.model_copy(deep=True))
+    assert texts(await reload(service, session)) == texts(await reload(service, other))
+
+
 async def test_none_is_stored_and_does_not_delete(service, session):
     delta = {"k": None, "user:u": None, "app:a": None}
     await service.append_event(session, event("one", delta=delta))

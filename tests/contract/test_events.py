@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import pytest
 from fastapi.openapi.models import APIKey, APIKeyIn
@@ -12,6 +14,7 @@ from google.adk.events import Event, EventActions
 from google.adk.events.event_actions import EventCompaction
 from google.adk.events.ui_widget import UiWidget
 from google.adk.models.cache_metadata import CacheMetadata
+from google.adk.sessions import Session
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
@@ -155,6 +158,37 @@ async def test_every_field_survives(service, app):
     for name in EventActions.model_fields:
         assert getattr(stored.actions, name) == getattr(full.actions, name), name
     assert stored == full
+
+
+async def test_events_that_were_read_are_events_in_every_way(service, app):
+    """They are compared, copied, pickled, dumped and validated by ADK and its API server."""
+    session = await service.create_session(app_name=app, user_id="ann")
+    full = full_event()
+    await service.append_event(session, full.model_copy(deep=True))
+
+    async def read() -> Event:
+        return (await reload(service, session)).events[0]
+
+    assert isinstance(await read(), Event)
+    assert full == await read()
+    assert copy.deepcopy(await read()) == full
+    assert (await read()).model_copy(deep=True) == full
+    assert (await read()).model_copy(update={"author": "x"}).content == full.content
+    assert pickle.loads(pickle.dumps(await read())) == full
+    assert (await read()).model_dump() == full.model_dump()
+    assert (await read()).model_dump_json(by_alias=True) == full.model_dump_json(by_alias=True)
+    assert (await read()).model_fields_set >= {"content", "actions", "id"}
+    assert repr(await read()) == repr(full)
+    assert (await read()).get_function_calls() == full.get_function_calls()
+    assert (await read()).is_final_response() == full.is_final_response()
+    changed = await read()
+    changed.author = "somebody"
+    assert changed != full
+    assert changed.content == full.content
+    stored = await reload(service, session)
+    assert stored.model_dump()["events"] == [full.model_dump()]
+    sent = stored.model_dump_json(by_alias=True, exclude_none=True)
+    assert Session.model_validate_json(sent).events == [full]
 
 
 async def test_an_event_with_nothing_in_it_survives(service, app):
