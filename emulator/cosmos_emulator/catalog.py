@@ -11,7 +11,7 @@ from .clock import Clock
 from .containers import Container, complete
 from .documents import SYSTEM_PROPERTIES, check_id, dumps
 from .errors import BadRequest, Conflict, NotFound, PreconditionFailed
-from .messages import Document
+from .messages import Document, Request
 from .storage import Storage
 
 # What a kind of resource is called in a feed, and the links that its body carries.
@@ -85,8 +85,18 @@ class Catalog:
                 raise NotFound("Owner resource does not exist", substatus=1003) from None
         return resource
 
-    def container(self, database: str, name: str) -> Container:
-        """A container, ready for use. Call it with the storage's lock held."""
+    def container_of(self, request: Request) -> Container:
+        """The container that a request is about. Call it with the storage's lock held."""
+        container = self._container(request.segments[1], request.segments[3])
+        intended = request.headers.get("x-ms-cosmos-intended-collection-rid")
+        if intended is not None and intended != container.rid:
+            raise BadRequest(
+                "The container was deleted and created again since the client last looked.",
+                substatus=1024,
+            )
+        return container
+
+    def _container(self, database: str, name: str) -> Container:
         found = self._containers.get((database, name))
         if found is not None:
             return found

@@ -102,16 +102,6 @@ def check_depth(document: Document) -> None:
         ]
 
 
-def to_text(document: Document) -> str:
-    """Serialise a document; half of a surrogate pair cannot be stored."""
-    text = dumps(document)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadRequest("The item contains a string that is not valid Unicode.") from None
-    return text
-
-
 def path_parts(path: str) -> tuple[str, ...]:
     """Split a path such as ``/a/"b c"/d`` into its parts."""
     parts: list[str] = []

@@ -20,7 +20,8 @@ from .storage import Storage
 if TYPE_CHECKING:
     from .transports import EmulatorAsyncTransport, EmulatorTransport
 
-ENDPOINT = "http://localhost:8081/"
+# https, because the SDK sends Entra ID tokens over nothing else; in process nothing is encrypted.
+ENDPOINT = "https://localhost:8081/"
 
 Step = float | Awaitable[Any]
 

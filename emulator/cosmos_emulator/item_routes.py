@@ -165,7 +165,7 @@ class ItemRoutes:
         return Response(200, headers, page.text.encode())
 
     def _container(self, request: Request) -> Container:
-        return self._catalog.container(request.segments[1], request.segments[3])
+        return self._catalog.container_of(request)
 
 
 def _key(request: Request, container: Container) -> str:

@@ -20,7 +20,6 @@ from .documents import (
     check_id,
     dumps,
     loads,
-    to_text,
     value_at,
 )
 from .errors import BadRequest, Conflict, NotFound, NotModified, PreconditionFailed, TooLarge
@@ -263,7 +262,7 @@ class Items:
         """The text to store: the client's properties, then the service's own."""
         for name in SYSTEM_PROPERTIES:
             document.pop(name, None)
-        text = to_text(document)
+        text = dumps(document)
         if len(text) > MAX_BYTES:
             raise TooLarge
         container = self._container

@@ -55,7 +55,7 @@ class QueryRoutes:
     def _run(self, request: Request, text: str, parameters: list[dict[str, Any]]) -> Response:
         started = time.perf_counter()
         with self._storage.reading() as connection:
-            container = self._catalog.container(request.segments[1], request.segments[3])
+            container = self._catalog.container_of(request)
             selection = self.selection(request, container)
             source = ItemSource(
                 self._storage,
@@ -91,7 +91,9 @@ class QueryRoutes:
         headers = request.headers
         epk_range = None
         if "x-ms-start-epk" in headers or "x-ms-end-epk" in headers:
-            epk_range = (headers.get("x-ms-start-epk", ""), headers.get("x-ms-end-epk", "FF"))
+            # The SDK writes the keys of version 1 in lower case.
+            start, end = headers.get("x-ms-start-epk", ""), headers.get("x-ms-end-epk", "FF")
+            epk_range = (start.upper(), end.upper())
         header = headers.get("x-ms-documentdb-partitionkey")
         if header is None:
             return Selection(None, epk_range)

@@ -151,7 +151,7 @@ def _translated() -> Iterator[None]:
                 "Another process holds the emulator's file; the request was not applied.",
                 status=503,
             ) from error
-        raise
+        raise CosmosError(f"The emulator's file cannot be used: {error}", status=500) from error
 
 
 def _open(path: str) -> sqlite3.Connection:
