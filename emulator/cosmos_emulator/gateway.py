@@ -51,8 +51,8 @@ class Gateway:
             response = error.response(activity_id)
         except UnicodeEncodeError:
             # Half of a surrogate pair, which JSON can spell but nobody can store.
-            error = BadRequest("The request contains a string that is not valid Unicode.")
-            response = error.response(activity_id)
+            refusal = BadRequest("The request contains a string that is not valid Unicode.")
+            response = refusal.response(activity_id)
         headers = response.headers
         headers["x-ms-activity-id"] = activity_id
         headers["date"] = _date(int(time.time()))

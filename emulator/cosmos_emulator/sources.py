@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .containers import Container
+from .errors import CosmosError
 from .storage import Storage
 
 
@@ -81,5 +83,7 @@ class ItemSource(TableSource):
     ) -> Iterator[tuple[int, str]]:
         terms = [term.removesuffix(" DESC") for term in order_by]
         if self._in_one_partition and terms and terms[0] not in ("id", "rowid"):
-            self._storage.ensure_sort_index(self._number, [t for t in terms if t != "rowid"])
+            # A query does without its index where none can be written, on a full disk for one.
+            with contextlib.suppress(CosmosError):
+                self._storage.ensure_sort_index(self._number, [t for t in terms if t != "rowid"])
         return super().rows(where, params, order_by, limit, offset)
