@@ -161,7 +161,8 @@ def migrate(
 
     SOURCE_URI is what `adk web --session_service_uri` takes: sqlite://, postgresql+asyncpg://,
     cosmosdb://. TARGET_URI is cosmosdb://. Ids, timestamps, order and state are kept. Run again, it
-    goes on where it stopped.
+    goes on where it stopped. If the source is a Cosmos DB account with a key of its own, put that
+    into COSMOSDB_SOURCE_KEY.
     """
     from cosmosservice.cli import migrate as work
 

@@ -15,7 +15,9 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli.console import Problem, UsageProblem, settings_of
 from cosmosservice.errors import CosmosServiceError
+from cosmosservice.settings import read_environment
 
+SOURCE_KEY = "COSMOSDB_SOURCE_KEY"
 APPS = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
 SQL_APPS = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name"
 
@@ -25,7 +27,8 @@ async def opened(uri: str) -> AsyncIterator[BaseSessionService]:
     """The service behind the URI: ours, or one that ADK's own commands would open."""
     if uri.startswith("cosmosdb:"):
         settings_of(uri, existing=True)
-        async with CosmosSessionService(uri=uri, ensure="verify") as ours:
+        key = read_environment().get(SOURCE_KEY) or None
+        async with CosmosSessionService(uri=uri, credential=key, ensure="verify") as ours:
             yield ours
         return
     service = _adk_service(uri)

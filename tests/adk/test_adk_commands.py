@@ -1,8 +1,10 @@
 """ADK's own commands with --session_service_uri=cosmosdb://…"""
 
 import asyncio
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from google.adk.cli.utils.service_factory import create_session_service_from_options
@@ -12,7 +14,16 @@ from cosmosservice import CosmosSessionService
 from cosmosservice.errors import ConfigurationError
 from tests.adk.servers import ADK, AdkServer, agents_folder, clean_environment, texts
 
+GUIDE = Path(__file__).parents[2] / "docs" / "azure.md"
 SESSIONS = "/apps/greeter/users/user/sessions"
+
+
+def follow_the_guide(server):
+    """The conversation of docs/azure.md, as it is printed there."""
+    (code,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    exec(code.replace("http://localhost:8000", server.url), {})
+    talk = server.get("/apps/greeter/users/ada/sessions/first")
+    assert texts(talk["events"])[-1] == "Nice to meet you, Ada."
 
 
 def test_api_server_finds_the_session_again_after_a_restart(tmp_path):
@@ -21,6 +32,7 @@ def test_api_server_finds_the_session_again_after_a_restart(tmp_path):
         server.post(f"{SESSIONS}/first", {"mood": "curious"})
         assert texts(server.run("first", "My name is Ada.")) == ["Nice to meet you, Ada."]
         before = server.get(f"{SESSIONS}/first")
+        follow_the_guide(server)
     assert tmp_path.joinpath("sessions.db").exists()
 
     with_yaml = agents_folder(tmp_path / "agents_yaml", services_yaml=True)

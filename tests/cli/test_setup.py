@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
 from azure.cosmos import CosmosClient, PartitionKey
 
 from cosmos_emulator import Emulator
@@ -62,6 +63,22 @@ def test_doctor_says_when_nobody_answers(command, monkeypatch):
     assert findings(shown)["connection"]["status"] == "fail"
     assert "firewall" in findings(shown)["connection"]["advice"]
     assert "c2VjcmV0" not in shown.out + shown.err
+
+
+def test_doctor_says_how_to_get_an_identity(command, monkeypatch):
+    class NoIdentity:
+        async def get_token(self, *scopes, **options):
+            raise ClientAuthenticationError("no identity here")
+
+        async def close(self):
+            """Nothing is open."""
+
+    monkeypatch.setattr("azure.identity.aio.DefaultAzureCredential", NoIdentity)
+    found = findings(command("doctor", "--json", "--uri", "cosmosdb://127.0.0.1:9/adk"))
+    assert found["settings"]["found"].startswith("https://127.0.0.1:9/ with Entra ID")
+    assert found["connection"]["status"] == "fail"
+    assert "az login" in found["connection"]["advice"]
+    assert "Built-in Data Contributor" in found["connection"]["advice"]
 
 
 def test_missing_settings_are_a_message_and_no_traceback(command, monkeypatch):
@@ -122,7 +139,7 @@ def test_bench_measures_time_and_request_units(command):
     assert command("sessions", "list", "--json").out == ""
 
 
-def test_emulator_serves_and_doctor_reaches_it(command, folder, monkeypatch):
+def test_emulator_serves_every_command(command, conversation, monkeypatch):
     server = subprocess.Popen(
         [sys.executable, "-m", "cosmosservice.cli", "emulator", "--port=0"],
         stdout=subprocess.PIPE,
@@ -136,7 +153,13 @@ def test_emulator_serves_and_doctor_reaches_it(command, folder, monkeypatch):
         monkeypatch.setenv("COSMOSDB_DATABASE", "adk")
         assert command("init").code == 0
         assert command("doctor").code == 0
+        over_http = f"cosmosdb://{endpoint.split('//')[1].strip('/')}/adk?protocol=http"
+        assert command("migrate", "cosmosdb://embedded/store.db", over_http).code == 0
+        assert "first" in command("sessions", "list").out
+        assert len(command("sessions", "export").out.splitlines()) == 4
+        monkeypatch.setenv("COSMOSDB_SOURCE_KEY", key)
         monkeypatch.setenv("COSMOSDB_KEY", "d3Jvbmc=")
+        assert command("migrate", over_http, "cosmosdb://embedded/back.db").code == 0
         refused = command("doctor", "--json")
         assert refused.code == 1
         assert "primary key" in findings(refused)["connection"]["advice"]

@@ -29,6 +29,10 @@ def browser():
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.add_argument("--window-size=1400,1000")
+    # Nothing but this machine: neither the browser's own calls nor what the page would fetch.
+    options.add_argument("--disable-background-networking")
+    options.add_argument("--disable-component-update")
+    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
     driver = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
     yield driver
     driver.quit()
