@@ -4,6 +4,8 @@ import asyncio
 import time
 from xml.etree import ElementTree
 
+from benchmarks.cosmos import InProcess
+from benchmarks.material import event, history
 from benchmarks.plots import bars
 from benchmarks.proxy import Exchange, Proxy, Traffic
 from benchmarks.results import Plot
@@ -53,3 +55,18 @@ def test_round_trips_are_the_longest_chain_of_exchanges_that_waited_for_one_anot
 def test_plot_is_well_formed_whatever_the_labels():
     svg = bars(Plot("a < b & c", "ms", [("ours", 1.0), ('"theirs"', 250.0)]), "ours")
     assert ElementTree.fromstring(svg).tag.endswith("svg")
+
+
+async def test_session_with_a_made_up_past_is_one_that_the_service_goes_on_with():
+    peer = InProcess("ours")
+    await peer.open()
+    try:
+        past = history(120)
+        await peer.seed("long", past)
+        session = await peer.get("long")
+        assert [each.id for each in session.events] == [each.id for each in past]
+        assert [each.content for each in session.events] == [each.content for each in past]
+        await peer.service.append_event(session, event())
+        assert len((await peer.get("long")).events) == 121
+    finally:
+        await peer.close()
