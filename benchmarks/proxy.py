@@ -93,10 +93,11 @@ class Pipe(asyncio.Protocol):
         if data is None:
             out.close()
         else:
+            # Noted first: the client may have gone on by the time that write() returns.
+            self.passing()
             out.write(data)
-            self.passed()
 
-    def passed(self) -> None:
+    def passing(self) -> None:
         """For the end that keeps count."""
 
 
@@ -143,7 +144,7 @@ class ServerSide(Pipe):
             self.client.exchange.down += len(data)
         super().data_received(data)
 
-    def passed(self) -> None:
+    def passing(self) -> None:
         if self.client.exchange is not None:
             self.client.exchange.end = time.monotonic()
 

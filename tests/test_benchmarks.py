@@ -21,9 +21,9 @@ async def test_proxy_passes_bytes_on_unchanged_and_counts_round_trips():
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     proxy = Proxy()
     await proxy.start()
+    port = await proxy.route(server.sockets[0].getsockname()[1], round_trip=0.002)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        port = await proxy.route(server.sockets[0].getsockname()[1], round_trip=0.002)
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         async with proxy.watch(port) as traffic:
             for message in (b"one", b"two", b"three"):
                 start = time.monotonic()
@@ -34,9 +34,9 @@ async def test_proxy_passes_bytes_on_unchanged_and_counts_round_trips():
         big = bytes(range(256)) * 4096
         writer.write(big)
         assert await reader.readexactly(len(big)) == big
+    finally:
         writer.close()
         await writer.wait_closed()
-    finally:
         await proxy.stop()
         server.close()
 
