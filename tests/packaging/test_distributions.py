@@ -120,3 +120,14 @@ def test_the_packages_work_as_they_are_in_the_wheel(unpacked):
 def test_without_the_extra_the_embedded_emulator_says_what_to_install(unpacked):
     said = run(unpacked, "sys.modules['lark'] = None")
     assert "pip install 'cosmosservice[emulator]'" in said
+
+
+def test_without_the_extra_the_emulator_of_its_own_says_so_too(unpacked):
+    script = f"import sys; sys.path.insert(0, {str(unpacked)!r}); sys.modules['lark'] = None"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"{script}; import cosmos_emulator"],
+        capture_output=True,
+        text=True,
+    )
+    *_, last = done.stderr.splitlines()
+    assert "pip install 'cosmosservice[emulator]'" in last

@@ -4,8 +4,18 @@ import re
 from functools import cache, lru_cache
 from typing import Any, Final, Literal
 
-from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+try:
+    from lark import Lark, Token, Transformer
+    from lark.exceptions import (
+        UnexpectedCharacters,
+        UnexpectedEOF,
+        UnexpectedInput,
+        UnexpectedToken,
+    )
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "The emulator needs lark: pip install 'cosmosservice[emulator]'", name="lark"
+    ) from None
 
 from . import nodes
 from .errors import QueryError
