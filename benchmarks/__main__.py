@@ -8,6 +8,7 @@ import dataclasses
 import json
 import logging
 import os
+import signal
 import sys
 import warnings
 
@@ -54,6 +55,8 @@ async def run(options: argparse.Namespace, console: Console) -> tuple[dict[str, 
 
 def main() -> int:
     options = parse()
+    # Ended from outside, it still stops its servers and removes their files.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Chatter of the peers' libraries, which would cost them time as well.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
@@ -62,6 +65,9 @@ def main() -> int:
         console.print("[yellow]The machine is busy with other work: times will be off.[/]")
     try:
         described, results = asyncio.run(run(options, console))
+    except KeyboardInterrupt:
+        console.print("Interrupted.")
+        return 130
     except ServerMissing as missing:
         console.print(f"[red]{missing}[/]")
         return 1
