@@ -3,6 +3,7 @@
 from .description import describe
 from .engine import Page, Source, run
 from .errors import ContinuationError, QueryError
+from .indexing import check_order
 from .ordering import index_terms, sql_order_terms
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Page",
     "QueryError",
     "Source",
+    "check_order",
     "describe",
     "index_terms",
     "run",

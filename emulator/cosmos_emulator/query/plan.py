@@ -145,6 +145,8 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
     )
     if query.group_by and query.order_by:
         raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
+    if top_level and inner is None and not query.ranked:
+        _check_order(query)
     scored = query.ranked or any(is_distance(item.expression) for item in query.order_by)
     return Plan(
         query=query,
@@ -158,7 +160,7 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
         else tuple(
             (compile_expression(item.expression, scope), item.descending) for item in query.order_by
         ),
-        score=compile_score(query.order_by, scope) if scored else None,
+        score=compile_score(query, scope) if scored else None,
         reads_documents=inner is not None or _reads_documents(query),
         project=_project(query, Scope(names, _subquery, grouping)),
         top=_window_clause(query.top),
@@ -264,6 +266,24 @@ def _has_aggregate(selection: nodes.Star | nodes.Value | nodes.Properties) -> bo
     return any(
         isinstance(node, nodes.Call) and node.name in AGGREGATES for node in nodes.walk(selection)
     )
+
+
+def _check_order(query: nodes.Query) -> None:
+    """A container is sorted by what its index knows: paths of its documents."""
+    for item in query.order_by:
+        path = nodes.property_path(item.expression)
+        if is_distance(item.expression):
+            continue
+        if path is None or not path[1]:
+            raise QueryError(
+                "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a "
+                "document path.",
+                code="SC2201",
+            )
+        if any(path[0] == source.alias for source in query.sources[1:]):
+            raise QueryError(
+                "Order-by over correlated collections is not supported.", code="SC2202"
+            )
 
 
 def _reads_documents(query: nodes.Query) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from . import nodes
 from .compiler import VECTOR_POLICY, Evaluate, Row, Scope, compile_expression
 from .errors import QueryError
-from .functions.vectors import distance_function, occurrences, words
+from .functions.vectors import distance_function, words
 from .values import UNDEFINED, is_number
 
 # Scores of all rows, the best the largest.
@@ -27,13 +27,17 @@ def ranked(rows: list[Row], score: Score) -> list[Row]:
     return [rows[at] for at in sorted(range(len(rows)), key=lambda at: -scores[at])]
 
 
-def compile_score(order: tuple[nodes.Order, ...], scope: Scope) -> Score:
-    """The score by which the clause sorts."""
+def compile_score(query: nodes.Query, scope: Scope) -> Score:
+    """The score by which the query sorts."""
+    order = query.order_by
     if len(order) != 1:
         raise QueryError("A score cannot be sorted by together with another item.", code="SC2240")
     if order[0].direction_given:
         raise QueryError(
-            "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.",
+            "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed."
+            if query.ranked
+            else "Specifying a sorting order (ASC or DESC) with VectorDistance function is not "
+            "supported.",
             code="SC2241",
         )
     return _score(order[0].expression, scope)
@@ -60,8 +64,8 @@ def _full_text(text: Evaluate, terms: list[Evaluate]) -> Score:
         texts = [words(value) if type(value := text(row)) is str else [] for row in rows]
         average = sum(map(len, texts)) / len(texts) if texts else 0
         totals = [0.0] * len(rows)
-        for phrase in _phrases(terms, rows):
-            counts = [occurrences(found, phrase) for found in texts]
+        for term in sorted(_terms(terms, rows)):
+            counts = [found.count(term) for found in texts]
             hits = sum(count > 0 for count in counts)
             rarity = math.log(1 + (len(rows) - hits + 0.5) / (hits + 0.5))
             for at, count in enumerate(counts):
@@ -75,13 +79,13 @@ def _full_text(text: Evaluate, terms: list[Evaluate]) -> Score:
     return score
 
 
-def _phrases(terms: list[Evaluate], rows: list[Row]) -> list[list[str]]:
-    """The words to look for: strings, or arrays of strings."""
+def _terms(terms: list[Evaluate], rows: list[Row]) -> set[str]:
+    """The words to look for, each by itself: strings, or arrays of strings."""
     values: list[Any] = []
     for term in terms if rows else []:
         value = term(rows[0])
         values += value if type(value) is list else [value]
-    return [words(value) for value in values if type(value) is str]
+    return {word for value in values if type(value) is str for word in words(value)}
 
 
 def _similarity(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosmos_emulator.query import QueryError
+from cosmos_emulator.query import QueryError, check_order
 
 PEOPLE = (
     {"id": "a", "name": "Ada", "age": 36, "tags": ["x", "y"]},
@@ -147,6 +147,9 @@ def test_aggregates_without_group(people):
         "SELECT c.id, COUNT(1) FROM c",
         "SELECT * FROM c WHERE COUNT(1) > 1",
         "SELECT c.a, c.a FROM c",
+        "SELECT * FROM c ORDER BY LOWER(c.name)",
+        "SELECT * FROM c ORDER BY c",
+        "SELECT VALUE t FROM c JOIN t IN c.tags ORDER BY t.name",
     ],
 )
 def test_what_is_not_a_query_is_refused(people, text):
@@ -175,3 +178,21 @@ def test_a_syntax_error_says_where(people):
 
 def test_comments_and_any_case(people):
     assert people.query("select -- the id\n value c.id From c wHere c.age = 36 -- Ada") == ["a"]
+
+
+def test_several_sort_keys_need_a_composite_index():
+    policy = {
+        "compositeIndexes": [
+            [{"path": "/a", "order": "ascending"}, {"path": "/b/c", "order": "descending"}]
+        ]
+    }
+    for text in (
+        "SELECT * FROM c ORDER BY c.a, c.b.c DESC",
+        "SELECT * FROM c ORDER BY c.a DESC, c.b.c",
+        "SELECT * FROM c ORDER BY c.x",
+        "SELECT * FROM c",
+    ):
+        check_order(text, policy)
+    for text in ("SELECT * FROM c ORDER BY c.a, c.b.c", "SELECT * FROM c ORDER BY c.b.c DESC, c.a"):
+        with pytest.raises(QueryError, match="composite index"):
+            check_order(text, policy)
