@@ -12,6 +12,7 @@ from . import continuation as tokens
 from . import nodes
 from .aggregates import AGGREGATES
 from .compiler import NOW, VECTOR_POLICY, Row
+from .computed import Computed
 from .continuation import Place
 from .errors import QueryError
 from .ordering import Position, Segment, SortTerm, segments, sql_order_terms
@@ -55,14 +56,16 @@ def run(
     max_bytes: int = 4 * 1024 * 1024,
     across_partitions: bool = False,
     vector_policy: Mapping[tuple[str, ...], str] = MappingProxyType({}),
+    computed_properties: Computed = (),
 ) -> Page:
     """One page of the answer. `max_items` of -1: as many as fit into `max_bytes`.
 
     A query across partitions aggregates as SDKs do it for the service: only `SELECT VALUE` of one
-    aggregate, null where that is undefined. `vector_policy` names the distance function of paths.
+    aggregate, null where that is undefined. `vector_policy` names the distance function of paths,
+    `computed_properties` the names and queries that the container defines.
     """
     try:
-        query = plan(text)
+        query = plan(text, computed_properties)
         checksum = tokens.fingerprint(text, parameters)
         keys = len(query.query.order_by)
         place = (

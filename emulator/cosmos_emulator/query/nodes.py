@@ -1,7 +1,7 @@
 """The syntax tree of a query. Nodes are compared by value: GROUP BY relies on it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 
@@ -207,6 +207,16 @@ def walk(node: Any) -> Iterator[Any]:
             part = getattr(node, field.name)
             if not isinstance(part, Query):
                 yield from walk(part)
+
+
+def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of the tree, subqueries included, with `change` applied to every node from below."""
+    if isinstance(node, tuple):
+        return tuple(rewrite(part, change) for part in node)
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    parts = {field.name: rewrite(getattr(node, field.name), change) for field in fields(node)}
+    return change(type(node)(**parts))
 
 
 def property_path(node: Expression) -> tuple[str, tuple[str, ...]] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from . import nodes
 from .aggregates import AGGREGATES
 from .compiler import Evaluate, Grouping, Row, Scope, compile_expression
+from .computed import Computed, with_computed
 from .errors import QueryError
 from .parser import parse
 from .ranking import Score, compile_score, is_distance, ranked
@@ -122,9 +123,11 @@ def _distinct(values: Iterable[Any]) -> Iterator[Any]:
 
 
 @lru_cache(maxsize=512)
-def plan(text: str) -> Plan:
-    """The plan of a query over a container."""
-    return _compile(parse(text), frozenset(), top_level=True)
+def plan(text: str, computed: Computed = ()) -> Plan:
+    """The plan of a query over a container with these computed properties."""
+    query = parse(text)
+    _check_order(query)
+    return _compile(with_computed(query, computed), frozenset(), top_level=True)
 
 
 def _subquery(query: nodes.Query, outer: frozenset[str]) -> Callable[[Row], Iterator[Any]]:
@@ -145,8 +148,6 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
     )
     if query.group_by and query.order_by:
         raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
-    if top_level and inner is None and not query.ranked:
-        _check_order(query)
     scored = query.ranked or any(is_distance(item.expression) for item in query.order_by)
     return Plan(
         query=query,
@@ -270,6 +271,8 @@ def _has_aggregate(selection: nodes.Star | nodes.Value | nodes.Properties) -> bo
 
 def _check_order(query: nodes.Query) -> None:
     """A container is sorted by what its index knows: paths of its documents."""
+    if query.ranked:
+        return
     for item in query.order_by:
         path = nodes.property_path(item.expression)
         if is_distance(item.expression):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosmos_emulator.query import QueryError, check_order
+from cosmos_emulator.query import QueryError, check_order, run
 
 PEOPLE = (
     {"id": "a", "name": "Ada", "age": 36, "tags": ["x", "y"]},
@@ -196,3 +196,19 @@ def test_several_sort_keys_need_a_composite_index():
     for text in ("SELECT * FROM c ORDER BY c.a, c.b.c", "SELECT * FROM c ORDER BY c.b.c DESC, c.a"):
         with pytest.raises(QueryError, match="composite index"):
             check_order(text, policy)
+
+
+def test_computed_properties_are_read_like_others_but_not_returned_with_the_document(people):
+    computed = (("lower", "SELECT VALUE LOWER(x.name) FROM x"),)
+
+    def query(text):
+        return run(
+            text, [], people, max_items=-1, continuation=None, computed_properties=computed
+        ).items
+
+    assert query("SELECT c.id, c.lower FROM c WHERE c.lower = 'bob'") == [
+        {"id": "b", "lower": "bob"}
+    ]
+    assert query("SELECT VALUE c.lower FROM c ORDER BY c.lower DESC") == ["cyd", "bob", "ada"]
+    assert query("SELECT * FROM c WHERE c.lower = 'ada'") == [PEOPLE[0]]
+    assert people.query("SELECT VALUE c.lower FROM c") == []
