@@ -130,7 +130,7 @@ async def write_past(
 ) -> None:
     """The documents that appends would have created, a hundred at a time."""
     session = await service.create_session(app_name=APP, user_id=USER, session_id=session_id)
-    key = SessionKey(APP, USER, session_id)
+    key = SessionKey.of(APP, USER, session_id)
     marker = Marker.parse(session._storage_update_marker, key)
     assert marker is not None
     documents = [

@@ -162,7 +162,7 @@ class CosmosSessionService(Administration, BaseSessionService):
     ) -> Session:
         _check_ttl(ttl)
         session_id = (session_id or "").strip() or str(uuid.uuid4())
-        key = SessionKey(app_name, user_id, session_id)
+        key = SessionKey.of(app_name, user_id, session_id)
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
         snapshot = await self._run(
@@ -262,7 +262,7 @@ class CosmosSessionService(Administration, BaseSessionService):
             # event is stored without it.
             session.state.update(temp_only(delta))
             event.actions.state_delta = without_temp(delta)
-        key = SessionKey(session.app_name, session.user_id, session.id)
+        key = SessionKey.of(session.app_name, session.user_id, session.id)
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
         cell = MarkerCell(
@@ -345,7 +345,7 @@ def _events_after(
 
 def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
     session_id = session_id.strip() if session_id else ""
-    return SessionKey(app_name, user_id, session_id) if session_id and app_name else None
+    return SessionKey.of(app_name, user_id, session_id) if session_id and app_name else None
 
 
 def _check_ttl(ttl: int | None) -> None:

@@ -22,7 +22,7 @@ import hashlib
 import re
 import secrets
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from cosmosservice.errors import InvalidIdError
@@ -169,15 +169,20 @@ class SessionKey:
     user_id: str
     session_id: str
 
-    def __post_init__(self) -> None:
-        if not self.app_name:
+    @staticmethod
+    @lru_cache(maxsize=4096)  # every append needs it again, and its hash and ids take a moment
+    def of(app_name: str, user_id: str, session_id: str) -> SessionKey:
+        """The key of ids that come from outside: checked."""
+        if not app_name:
             raise InvalidIdError("The app name is empty. Nothing was stored.")
-        if not self.session_id:
+        if not session_id:
             raise InvalidIdError("The session id is empty. Nothing was stored.")
-        _check("The app name", self.app_name)
-        _check("The user id", self.user_id)
-        _check("The session id", self.session_id)
-        _ = self.document_id, self.app.document_id
+        _check("The app name", app_name)
+        _check("The user id", user_id)
+        _check("The session id", session_id)
+        key = SessionKey(app_name, user_id, session_id)
+        _ = key.document_id, key.app.document_id
+        return key
 
     @cached_property
     def document_id(self) -> str:

@@ -16,7 +16,7 @@ class LogView:
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
         self.incarnation = incarnation
         self.first_seq = first_seq  # where the incarnation begins, whether or not it is in hand
-        self.records = records
+        self.records = list(records)  # its own: it grows while readers hold theirs
         self.size = 200 + sum(record.size for record in records)
         self.ids = {record.event_id: record for record in records if record.is_event}
         self.changes: dict[str, Changes] = {
@@ -30,6 +30,10 @@ class LogView:
     @property
     def last(self) -> int:
         return self.records[-1].seq if self.records else self.first_seq - 1
+
+    @property
+    def only_events(self) -> bool:
+        return len(self.ids) == len(self.records)
 
     @property
     def whole(self) -> bool:

@@ -88,7 +88,7 @@ class SessionReader:
             return Snapshot(
                 key,
                 Marker(document.incarnation, max(known.last, document.revision)),
-                _newest_events(records, newest_events),
+                _newest_events(known, records, newest_events),
                 Scoped(
                     fold(document.state, behind),
                     user.overlaid(user_changes),
@@ -149,14 +149,16 @@ class SessionReader:
         older, newer = fetched
         # Appends of this process may have made the view longer while the rest was read.
         middle = _in_hand(view, document.revision, count)
-        known = middle[-1].seq if middle else -1
         found = older + newer
         mine = [r for r in found if r.incarnation == incarnation and r.seq >= first_seq]
-        records = (
-            [r for r in mine if not middle or r.seq < middle[0].seq]
-            + middle
-            + [r for r in mine if middle and r.seq > known]
-        )
+        records = mine
+        if middle:
+            first, last = middle[0].seq, middle[-1].seq
+            before, after = (
+                [r for r in mine if r.seq < first],
+                [r for r in mine if r.seq > last],
+            )
+            records = before + middle + after if before or after else middle
         if count is not None:
             enough = sum(record.is_event for record in records) >= count
             wanted = document.revision + 1 if enough else first_seq
@@ -204,8 +206,8 @@ def _has_hole(records: list[Record]) -> bool:
     return bool(records) and records[-1].seq - records[0].seq + 1 != len(records)
 
 
-def _newest_events(records: list[Record], count: int | None) -> list[Record]:
-    events = [record for record in records if record.is_event]
+def _newest_events(view: LogView, records: list[Record], count: int | None) -> list[Record]:
+    events = records if view.only_events else [record for record in records if record.is_event]
     if count is None:
         return events
     return events[-count:] if count else []

@@ -31,13 +31,13 @@ logger = logging.getLogger("cosmosservice")
 class SessionDocument:
     """A session document as read."""
 
-    __slots__ = ("body", "etag", "first_seq", "key", "revision", "size", "state", "status")
+    __slots__ = ("_size", "body", "etag", "first_seq", "key", "revision", "state", "status")
 
     def __init__(self, key: SessionKey, body: Document, etag: str) -> None:
         self.key = key
         self.body = body
         self.etag = etag
-        self.size = len(to_json(body))
+        self._size = 0
         self.status = str(body.get("status", ACTIVE))
         self.first_seq = self._int("first_seq", 1)
         state = body.get("state")
@@ -45,6 +45,12 @@ class SessionDocument:
         start = self.first_seq - 1
         self.revision = self._int("revision", start) if isinstance(state, dict) else start
         self.state: Document = state if isinstance(state, dict) else {}
+
+    @property
+    def size(self) -> int:
+        if not self._size:
+            self._size = len(to_json(self.body))
+        return self._size
 
     @property
     def incarnation(self) -> str:
@@ -69,6 +75,8 @@ class SessionDocument:
         return found if isinstance(found, dict) else {}
 
     def pending_changes(self, kind: str) -> Changes:
+        if not self.pending:
+            return {}
         scope = self.pending.get("app" if kind == APP_STATE else "user")
         stamp = (int(self.pending.get("stamp", 0)), f"create-{self.body.get('incarnation')}")
         return {k: (stamp, v) for k, v in scope.items()} if isinstance(scope, dict) else {}

@@ -45,7 +45,7 @@ class Importer:
 
     async def copy(self, session: Session) -> Outcome:
         """DIFFERENT: the target has a session of this id that is another, and is left alone."""
-        key = SessionKey(session.app_name, session.user_id, session.id)
+        key = SessionKey.of(session.app_name, session.user_id, session.id)
         state = split(session.state)
         wanted = _log(session, state)
         created = await self._create(key, session, wanted, state)
@@ -68,7 +68,7 @@ class Importer:
 
     async def differs(self, session: Session) -> str:
         """What is not in the store as it is in the source; empty if nothing."""
-        key = SessionKey(session.app_name, session.user_id, session.id)
+        key = SessionKey.of(session.app_name, session.user_id, session.id)
         found = await self._store.reader.read(key)
         if found is None:
             return "it is missing"

@@ -213,7 +213,7 @@ def test_repair_says_which_event_is_missing(command, conversation):
         async with CosmosSessionService.embedded("store.db") as service:
 
             async def lose(store):
-                key = SessionKey("shop", "ada", "first")
+                key = SessionKey.of("shop", "ada", "first")
                 (first, _) = await store.log.later(key, 0)
                 await store.connection.events.delete(
                     key.event_id(first.seq, first.incarnation), key.session_id
