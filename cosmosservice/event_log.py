@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import logging
 import re
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.concurrency import together
-from cosmosservice.cosmos_client import Container, NotFound
+from cosmosservice.cosmos_client import Conflict, Container, NotFound, current_operation
 from cosmosservice.data_converters import (
     ENVELOPE,
     decode_state,
@@ -31,13 +32,18 @@ from cosmosservice.documents import (
     STUB,
     TOMBSTONE,
     Document,
+    Marker,
     SessionKey,
     log_document,
 )
+from cosmosservice.errors import UnavailableError
 from cosmosservice.state_scopes import NOTHING, Scoped, split
 
 logger = logging.getLogger("cosmosservice")
 
+_READ_ATTEMPTS = 12
+_ENVELOPE_BYTES = 4_000
+_READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
 _CHUNK_BYTES = 1_400_000  # of compressed text; a third more as base64
 _PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 _RECORD_OVERHEAD = 400  # bytes that a record in memory takes besides its text
@@ -75,8 +81,7 @@ class Record:
     deltas: Scoped = NOTHING
     settled: bool = False  # its user and app state is known to be merged
     appended_here: bool = False  # by this process
-    etag: str = ""
-    ts: int = 0
+    chunks: Document | None = None  # where the body of a large event was put
 
     @property
     def size(self) -> int:
@@ -131,29 +136,49 @@ class EventLog:
         self._clock = clock
 
     async def append(self, key: SessionKey, record: Record, ttl: int | None = None) -> None:
-        """Creates the record at its place. Raises Conflict if the place is taken."""
-        upload = ""
-        fields = from_json(record.raw)
-        if len(record.raw) > ITEM_LIMIT - 4_000:
-            upload, fields = await self._upload(key, record, fields, ttl)
+        """Creates the record at its place. Raises Conflict if the place is taken.
+
+        The chunks of a large event stay where they are then, for the next attempt or because the
+        event in that place is this one: see `discard`.
+        """
+        if not record.is_event:
+            fields: Document = {"event_id": record.event_id, "timestamp": record.timestamp}
+        else:
+            fields = from_json(record.raw)
+            if len(record.raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
+                record.chunks = record.chunks or await self._upload(key, record, ttl)
+                fields = {name: fields[name] for name in _READABLE if name in fields}
+                fields["chunks"] = record.chunks
         document = log_document(
             key,
             kind=record.kind,
             incarnation=record.incarnation,
             seq=record.seq,
             stamp=record.stamp,
-            fields=fields if record.is_event else _mark_fields(record),
+            fields=fields,
         )
         if ttl is not None:
             document["ttl"] = ttl
-        try:
-            record.etag = await self.container.create(document)
-        except Exception:
-            if upload:
-                await self._discard(key, record.incarnation, upload, fields["chunks"]["count"])
-            raise
-        record.appended_here = True
-        record.ts = int(time.time())
+        await self.container.create(document)
+
+    async def at(self, key: SessionKey, seq: int, incarnation: str) -> Record:
+        """What stands in a place that is known to be taken."""
+        return (await self.behind(key, Marker(incarnation, seq - 1)))[0]
+
+    async def behind(self, key: SessionKey, marker: Marker) -> list[Record]:
+        """What took the place behind the marker, and what followed it. A read may be older than
+        the write that said so: then it is repeated."""
+        for attempt in range(_READ_ATTEMPTS):
+            await asyncio.sleep(0.01 * 2 ** min(attempt, 6) if attempt else 0)
+            found = await self.later(key, marker.seq + 1)
+            mine = [record for record in found if record.incarnation == marker.incarnation]
+            if mine and mine[0].seq == marker.seq + 1:
+                return mine
+        raise UnavailableError(
+            f"{current_operation.get()}: something is stored behind the end of session"
+            f" {key.session_id!r} as it was loaded, but cannot be read yet. Nothing was stored by"
+            " this call."
+        )
 
     async def later(self, key: SessionKey, first: int, before: int | None = None) -> list[Record]:
         """The records from `first` on (and before `before`), in order."""
@@ -211,16 +236,13 @@ class EventLog:
             stamp=stamp,
             raw=raw,
             deltas=_deltas(raw) if _has_delta(fields) else NOTHING,
-            etag=str(document.get("_etag", "")),
-            ts=int(_number(document.get("_ts"))),
+            chunks=document.get("chunks"),
         )
 
     # Events over the item limit: the body goes into chunks first, the event document, which
     # names them, is the commit.
 
-    async def _upload(
-        self, key: SessionKey, record: Record, fields: Document, ttl: int | None
-    ) -> tuple[str, Document]:
+    async def _upload(self, key: SessionKey, record: Record, ttl: int | None) -> Document:
         upload, incarnation = secrets.token_hex(8), record.incarnation
         packed = await asyncio.to_thread(zlib.compress, record.raw, 1)
         pieces = [packed[i : i + _CHUNK_BYTES] for i in range(0, len(packed), _CHUNK_BYTES)]
@@ -238,22 +260,16 @@ class EventLog:
             }
             if ttl is not None:
                 document["ttl"] = ttl
-            await self.container.create(document)
+            with contextlib.suppress(Conflict):  # nobody else has this id: the answer was lost
+                await self.container.create(document)
 
-        try:
-            await together(*(create(number, piece) for number, piece in enumerate(pieces)))
-        except BaseException:
-            await self._discard(key, incarnation, upload, len(pieces))
-            raise
-        envelope = ("event_id", "timestamp", "author", "invocation_id", "partial")
-        small = {name: fields[name] for name in envelope if name in fields}
-        small["chunks"] = {
+        await together(*(create(number, piece) for number, piece in enumerate(pieces)))
+        return {
             "upload": upload,
             "count": len(pieces),
             "bytes": len(record.raw),
             "sha256": hashlib.sha256(record.raw).hexdigest(),
         }
-        return upload, small
 
     async def _download(self, key: SessionKey, incarnation: str, document: Document) -> Document:
         try:
@@ -279,19 +295,18 @@ class EventLog:
             )
             return {"content": "unreadable"}  # becomes a placeholder event
 
-    async def _discard(self, key: SessionKey, incarnation: str, upload: str, count: int) -> None:
-        """Removes the chunks of an event that was not stored; purge removes what this misses."""
+    async def discard(self, key: SessionKey, record: Record) -> None:
+        """Removes the chunks of an event that is certain not to be stored. Purge removes what
+        this misses."""
+        if record.chunks is None:
+            return
+        upload, count = record.chunks["upload"], record.chunks["count"]
         for number in range(count):
             try:
-                await self.container.delete(
-                    key.chunk_id(incarnation, upload, number), key.session_id
-                )
+                chunk = key.chunk_id(record.incarnation, upload, number)
+                await self.container.delete(chunk, key.session_id)
             except Exception as problem:
                 logger.debug("An unused chunk stays behind: %s", type(problem).__name__)
-
-
-def _mark_fields(record: Record) -> Document:
-    return {"event_id": record.event_id, "timestamp": record.timestamp}
 
 
 def _has_delta(fields: Document) -> bool:

@@ -79,20 +79,25 @@ class Lifecycle:
                 await self._finish_restore(current)
                 continue
             tail = await self._tail(current)
-            own = any(record.event_id == tombstone.event_id for record in tail)
-            if not own and not is_deleted(tail):
+            if not is_deleted(tail):
                 tombstone.incarnation = current.incarnation
                 tombstone.seq = (tail[-1].seq if tail else current.revision) + 1
                 tombstone.stamp = self._clock.next()
-                try:
-                    await self._log.append(key, tombstone, event_ttl(current.incarnation))
-                except Conflict:
-                    continue
-                self._views.extend(key, [*tail, tombstone])
-                own = True
-            await self._projector.project(key, current.incarnation)
-            if own:
-                return
+                if await self._place(key, tombstone):
+                    self._views.extend(key, [*tail, tombstone])
+                    await self._projector.project(key, tombstone.incarnation)
+                    return
+            else:  # somebody else's: finish it, then look again
+                await self._projector.project(key, current.incarnation)
+
+    async def _place(self, key: SessionKey, tombstone: Record) -> bool:
+        """Whether the tombstone stands in its place now: this one, not somebody's like it."""
+        try:
+            await self._log.append(key, tombstone, event_ttl(tombstone.incarnation))
+        except Conflict:
+            place = await self._log.at(key, tombstone.seq, tombstone.incarnation)
+            return place.event_id == tombstone.event_id
+        return True
 
     async def restore(self, key: SessionKey) -> None:
         """Brings a deleted session back; silent if it is not deleted."""

@@ -7,7 +7,6 @@ and app documents are projections of the log.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -56,7 +55,6 @@ from cosmosservice.state_scopes import Scoped
 
 logger = logging.getLogger("cosmosservice")
 
-_READ_ATTEMPTS = 12
 _HOLE_ATTEMPTS = 3
 _CREATE_ATTEMPTS = 50
 
@@ -221,32 +219,31 @@ class SessionStore:
                 pass
             else:
                 return newer, record
-            found = await self._behind_marker(key, marker)
-            own = next((r for r in found if r.event_id == record.event_id and r.is_event), None)
+            found = await self.log.behind(key, marker)
+            own = next((r for r in found if r.event_id == record.event_id), None)
+            if own is not None and own.kind == STUB:
+                return [], record  # it was ours, and purged since
             if own is not None:
+                if own.chunks != record.chunks:  # of an earlier call: these here are not needed
+                    await self.log.discard(key, record)
                 _must_be_same(own, record)
                 return newer + found[: found.index(own)], own
-            if is_deleted(found) or any(r.kind == STUB for r in found):
-                raise SessionNotFoundError(f"Session {key.session_id} not found.")
-            if not self._rebase or any(not r.is_event for r in found):
-                # Also in rebase mode: what was deleted and restored is not silently continued.
-                raise StaleSessionError(STALE_MESSAGE)
+            refused = self._refusal(key, found)
+            if refused is not None:
+                await self.log.discard(key, record)
+                raise refused
             telemetry.conflict("rebased")
             newer += found
             marker = Marker(marker.incarnation, found[-1].seq)
 
-    async def _behind_marker(self, key: SessionKey, marker: Marker) -> list[Record]:
-        """What took the place behind the marker, and what followed it."""
-        for attempt in range(_READ_ATTEMPTS):
-            await asyncio.sleep(0.01 * 2 ** min(attempt, 6) if attempt else 0)
-            found = await self.log.later(key, marker.seq + 1)
-            mine = [record for record in found if record.incarnation == marker.incarnation]
-            if mine and mine[0].seq == marker.seq + 1:
-                return mine
-        raise UnavailableError(
-            f"append_event: another event is stored behind the end of session {key.session_id!r}"
-            " as it was loaded, but cannot be read yet. The event was not stored."
-        )
+    def _refusal(self, key: SessionKey, found: list[Record]) -> Exception | None:
+        """Why an event cannot follow these records, which stand where it should."""
+        if is_deleted(found) or any(record.kind == STUB for record in found):
+            return SessionNotFoundError(f"Session {key.session_id} not found.")
+        if not self._rebase or any(not record.is_event for record in found):
+            # Also in rebase mode: what was deleted and restored is not silently continued.
+            return StaleSessionError(STALE_MESSAGE)
+        return None
 
     async def _adopt(self, key: SessionKey, last_update_time: float) -> Marker:
         """The marker of a session object that has none: listed, or built by hand."""

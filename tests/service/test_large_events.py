@@ -78,3 +78,14 @@ async def test_state_that_grows_past_a_document_is_refused_in_time(service, open
         await service.append_event(session, event("x", delta={"one": "x" * 500_000}))
     await service.append_event(session, event("small", delta={"two": 2}))
     assert await reload(open_service(), session) == session
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+async def test_a_lost_answer_costs_a_large_event_nothing(open_service, emulator, nth):
+    service = open_service()
+    session = await service.create_session(**WHO)
+    sent = image(2_500_000)  # two chunks, then the event itself
+    rule = emulator.faults.drop_after(operation="create", container="events", nth=nth)
+    await service.append_event(session, sent)
+    assert rule.hits == 1
+    assert (await reload(open_service(), session)).events == [sent]

@@ -222,3 +222,19 @@ async def test_sessions_without_ttl_stay(open_service, later):
     await service.flush()
     later(10_000 * HOUR)
     assert len((await reload(open_service(), session)).events) == 1
+
+
+async def test_a_delete_whose_answer_was_lost_leaves_a_new_session_alone(open_service, emulator):
+    one, other = open_service(), open_service()
+    await one.create_session(**THIS)
+
+    async def meanwhile(record):
+        await other.delete_session(**THIS)
+        await other.create_session(**THIS)
+
+    lost = emulator.faults.drop_after(operation="create", container="events")
+    emulator.faults.call(
+        meanwhile, operation="create", container="events", where=lambda _: lost.hits == 1
+    )
+    await one.delete_session(**THIS)
+    assert await open_service().get_session(**THIS) is not None
