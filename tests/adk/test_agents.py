@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, RunConfig, SequentialAgent
 from google.adk.agents.run_config import StreamingMode
 from google.adk.tools import ToolContext, exit_loop
@@ -10,6 +11,9 @@ from google.genai import types
 
 from tests.adk.stage import Stage
 from tests.support.scripted import call
+
+# ADK 2 would rather have a Workflow than these shapes of agents.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def count(step: int, tool_context: ToolContext) -> dict:

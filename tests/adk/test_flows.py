@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fastapi.openapi.models import APIKey, APIKeyIn
 from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.apps import ResumabilityConfig
@@ -15,6 +16,9 @@ from google.genai import types
 from tests.adk.stage import Stage
 from tests.support.adk import ADK
 from tests.support.scripted import call, user
+
+# ADK 2 would rather have a Workflow than these shapes of agents.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def answer(asked: types.FunctionCall, response: dict) -> types.Content:
