@@ -27,8 +27,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 WORK = ROOT / ".conformance"
-TEST_TIMEOUT = 60
-FILE_TIMEOUT = 900
+TEST_TIMEOUT = 180
+FILE_TIMEOUT = 1800
 
 # Microsoft runs these marks against its emulator …
 EMULATOR_MARK = "cosmosEmulator"

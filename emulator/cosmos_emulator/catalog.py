@@ -106,16 +106,18 @@ class Catalog:
         except NotFound:
             raise NotFound("Owner resource does not exist", substatus=1003) from None
         with self._storage.reading() as connection:
-            (number,) = connection.execute(
-                "SELECT num FROM containers WHERE rid = ?", [resource.rid]
+            number, ranges = connection.execute(
+                "SELECT num, ranges FROM containers WHERE rid = ?", [resource.rid]
             ).fetchone()
         container = Container.load(
-            number, resource.rid, parent.rid, parent.body["id"], resource.body
+            number, resource.rid, parent.rid, parent.body["id"], resource.body, ranges
         )
         self._containers[database, name] = container
         return container
 
-    def create(self, kind: str, parent: Resource | None, definition: Document) -> Resource:
+    def create(
+        self, kind: str, parent: Resource | None, definition: Document, ranges: int = 1
+    ) -> Resource:
         check_id(definition.get("id"))
         definition = _without_system_properties(definition)
         if kind == "colls":
@@ -123,7 +125,7 @@ class Catalog:
         with self._storage.writing() as connection:
             resource = self._insert(connection, kind, parent, definition)
             if kind == "colls":
-                self._storage.add_container(resource.rid)
+                self._storage.add_container(resource.rid, ranges)
         return resource
 
     def _insert(

@@ -11,7 +11,8 @@ from .documents import check_id, check_size, dumps, load_object
 from .errors import BadRequest, NotAllowed, NotFound
 from .messages import JSON, Document, Request, Response
 from .permissions import ResourceTokens, check_definition
-from .query_routes import query_spec, run_page
+from .query_routes import check_scope, query_spec, run_page
+from .ranges import count_for
 from .sources import TableSource
 from .storage import Storage
 
@@ -49,6 +50,8 @@ class CatalogRoutes:
         operation = request.operation
         if operation == "query":
             text, parameters = query_spec(request)
+            if kind == "conflicts":
+                check_scope(request)
             return self._list(request, kind, parent, text, parameters)
         if operation == "list":
             return self._list(request, kind, parent, "SELECT * FROM r", [])
@@ -68,7 +71,8 @@ class CatalogRoutes:
         offer = _offer(request.headers)
         if kind == "permissions":
             check_definition(definition)
-        resource = self._catalog.create(kind, parent, definition)
+        throughput = offer["offerThroughput"] if offer else DEFAULT_THROUGHPUT
+        resource = self._catalog.create(kind, parent, definition, count_for(throughput))
         if kind == "colls" and offer is None and parent and not self._catalog.has_offer(parent):
             offer = _manual(DEFAULT_THROUGHPUT)
         if offer is not None and kind in ("dbs", "colls"):

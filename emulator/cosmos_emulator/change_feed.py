@@ -21,6 +21,10 @@ class Selection:
     key: str | None = None
     epk_range: tuple[str, str] | None = None
 
+    @property
+    def across_partitions(self) -> bool:
+        return self.key is None and self.epk_range is None
+
 
 @dataclass(slots=True)
 class FeedPage:

@@ -10,7 +10,9 @@ from .documents import path_parts
 from .errors import BadRequest
 from .messages import Document
 from .partition_keys import PartitionKeys
+from .ranges import Range, range_of, split
 
+_DISTANCES = ("cosine", "dotproduct", "euclidean")
 _INDEXING_MODES = {"consistent", "lazy", "none"}
 
 
@@ -30,12 +32,21 @@ class Container:
     default_ttl: int | None
     link: str
     self_prefix: str
+    ranges: tuple[Range, ...]
+    vector_policy: dict[tuple[str, ...], str]
 
     @classmethod
     def load(
-        cls, number: int, rid: str, database_rid: str, database: str, definition: Document
+        cls,
+        number: int,
+        rid: str,
+        database_rid: str,
+        database: str,
+        definition: Document,
+        ranges: int,
     ) -> Container:
         name = definition["id"]
+        keys = PartitionKeys.parse(definition["partitionKey"])
         return cls(
             number=number,
             rid=rid,
@@ -43,7 +54,7 @@ class Container:
             database=database,
             name=name,
             definition=definition,
-            keys=PartitionKeys.parse(definition["partitionKey"]),
+            keys=keys,
             terms=IndexedTerms(definition["indexingPolicy"]),
             unique_keys=[
                 [path_parts(path) for path in rule["paths"]]
@@ -52,11 +63,30 @@ class Container:
             default_ttl=definition.get("defaultTtl"),
             link=f"dbs/{database}/colls/{name}",
             self_prefix=f"dbs/{database_rid}/colls/{rid}/docs/",
+            vector_policy={
+                path_parts(entry["path"]): entry["distanceFunction"]
+                for entry in definition.get("vectorEmbeddingPolicy", {}).get("vectorEmbeddings", [])
+            },
+            ranges=split(ranges, 2 if keys.kind == "MultiHash" else keys.version),
         )
 
     @property
     def table(self) -> str:
         return f"items_{self.number}"
+
+    def session_headers(self, lsn: int, key: str | None = None) -> dict[str, str]:
+        """By these the SDK learns how far it has read the container, or the range of one key."""
+        if key is None or len(self.ranges) == 1:
+            ranges = self.ranges
+        else:
+            ranges = (range_of(self.ranges, self.keys.epk(key)),)
+        return {
+            "x-ms-session-token": ",".join([f"{found.id}:-1#{lsn}" for found in ranges]),
+            "x-ms-alt-content-path": self.link,
+            "x-ms-content-path": self.rid,
+            "x-ms-documentdb-partitionkeyrangeid": ranges[0].id,
+            "lsn": str(lsn),
+        }
 
     def is_alive(self, ts: int, ttl: int | None, now: int) -> bool:
         if self.default_ttl is None:
@@ -90,6 +120,7 @@ def complete(definition: Document) -> Document:
     PartitionKeys.parse(done["partitionKey"])
     _check_ttl(done)
     _check_unique_keys(done)
+    _check_vectors(done)
     return done
 
 
@@ -159,6 +190,22 @@ def check_ttl(ttl: Any) -> int:
     if ttl > 2147483647:
         raise BadRequest(f"The input ttl '{ttl}' is invalid: it is above 2147483647.")
     return ttl
+
+
+def _check_vectors(definition: Document) -> None:
+    policy = definition.get("vectorEmbeddingPolicy")
+    if policy is None:
+        definition.pop("vectorEmbeddingPolicy", None)
+        return
+    entries = policy.get("vectorEmbeddings") if isinstance(policy, dict) else None
+    if not isinstance(entries, list):
+        raise BadRequest("The vector embedding policy must hold a list of vector embeddings.")
+    for entry in entries:
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            raise BadRequest("A vector embedding needs a path.")
+        path_parts(entry["path"])
+        if entry.get("distanceFunction") not in _DISTANCES:
+            raise BadRequest(f"The distance function must be one of {', '.join(_DISTANCES)}.")
 
 
 def _check_unique_keys(definition: Document) -> None:

@@ -54,6 +54,7 @@ class Gateway:
             refusal = BadRequest("The request contains a string that is not valid Unicode.")
             response = refusal.response(activity_id)
         headers = response.headers
+        headers["content-location"] = (endpoint or self._endpoint) + request.path.strip("/")
         headers["x-ms-activity-id"] = activity_id
         headers["date"] = _date(int(time.time()))
         headers["x-ms-version"] = request.headers.get("x-ms-version", "2020-07-15")

@@ -57,7 +57,7 @@ class ItemRoutes:
                 outcome = items.upsert(key, document, conditions)
             else:
                 outcome = items.create(key, document)
-        return _answer(request, container, outcome)
+        return _answer(request, container, outcome, key)
 
     def _point(self, request: Request) -> Response:
         method, name = request.method, request.segments[5]
@@ -70,10 +70,11 @@ class ItemRoutes:
                 try:
                     outcome = items.read(key, item_id, request.headers.get("if-none-match"))
                 except NotModified as same:
-                    same.headers.update(session_headers(container, self._catalog.lsn(container)))
+                    lsn = self._catalog.lsn(container)
+                    same.headers.update(container.session_headers(lsn, key))
                     raise
                 lsn = self._catalog.lsn(container)
-            return _answer(request, container, outcome, lsn)
+            return _answer(request, container, outcome, key, lsn)
         check_size(request.body)
         conditions = _conditions(request)
         body = load_body(request) if method in ("PUT", "PATCH") else None
@@ -94,7 +95,7 @@ class ItemRoutes:
                 outcome = items.delete(key, item_id, conditions)
             else:
                 raise NotAllowed(f"{method} does not apply to an item.")
-        return _answer(request, container, outcome)
+        return _answer(request, container, outcome, key)
 
     def _batch(self, request: Request) -> Response:
         operations = load_body(request)
@@ -109,7 +110,7 @@ class ItemRoutes:
             results, lsn, status = failed.results, 0, 207
         lsn = lsn or self._catalog.lsn(container)
         charge = sum(result["requestCharge"] for result in results)
-        headers = _headers(container, charge, lsn)
+        headers = _headers(container, charge, lsn, key)
         return Response(status, headers, dumps(results).encode())
 
     def delete_partition(self, request: Request) -> Response:
@@ -118,33 +119,36 @@ class ItemRoutes:
             container = self._container(request)
             key = _key(request, container)
             lsn = Items(connection, container, self._clock.now()).delete_partition(key)
-        return Response(200, _headers(container, charges.write(0, 0), lsn))
+        return Response(200, _headers(container, charges.write(0, 0), lsn, key))
 
     def ranges(self, request: Request) -> Response:
-        """The physical ranges of a container: always one."""
+        """The physical partitions of a container."""
         container = self._container(request)
         etag = f'"{container.number}"'
         if request.headers.get("if-none-match") == etag:
             raise NotModified(etag)
-        the_range = {
-            "_rid": container.rid,
-            "id": "0",
-            "_etag": etag,
-            "minInclusive": "",
-            "maxExclusive": "FF",
-            "ridPrefix": 0,
-            "_self": f"dbs/{container.database_rid}/colls/{container.rid}/pkranges/0/",
-            "throughputFraction": 1,
-            "status": "online",
-            "parents": [],
-            "_ts": container.definition["_ts"],
-            "lsn": 0,
-        }
-        body = {"_rid": container.rid, "PartitionKeyRanges": [the_range], "_count": 1}
+        ranges = [
+            {
+                "_rid": container.rid,
+                "id": found.id,
+                "_etag": etag,
+                "minInclusive": found.low,
+                "maxExclusive": found.high,
+                "ridPrefix": int(found.id),
+                "_self": f"{container.self_prefix[:-5]}pkranges/{found.id}/",
+                "throughputFraction": 1 / len(container.ranges),
+                "status": "online",
+                "parents": [],
+                "_ts": container.definition["_ts"],
+                "lsn": 0,
+            }
+            for found in container.ranges
+        ]
+        body = {"_rid": container.rid, "PartitionKeyRanges": ranges, "_count": len(ranges)}
         headers = {
             "content-type": JSON,
             "etag": etag,
-            "x-ms-item-count": "1",
+            "x-ms-item-count": str(len(ranges)),
             "x-ms-request-charge": f"{charges.METADATA_READ:.2f}",
         }
         return Response(200, headers, dumps(body).encode())
@@ -157,7 +161,8 @@ class ItemRoutes:
                 connection, container, self._clock.now(), request.headers, selection
             )
             lsn = self._catalog.lsn(container)
-        headers = _headers(container, charges.query(page.count, len(page.text)), lsn)
+        charge = charges.query(page.count, len(page.text))
+        headers = _headers(container, charge, lsn, selection.key)
         headers["etag"] = page.etag
         headers["x-ms-item-count"] = str(page.count)
         if not page.count:
@@ -180,28 +185,19 @@ def _conditions(request: Request) -> Conditions:
     return Conditions(headers.get("if-match"), headers.get("if-none-match"))
 
 
-def session_headers(container: Container, lsn: int) -> dict[str, str]:
-    """By these the SDK learns how far it has read a container."""
-    return {
-        "x-ms-session-token": f"0:-1#{lsn}",
-        "x-ms-alt-content-path": container.link,
-        "x-ms-content-path": container.rid,
-        "x-ms-documentdb-partitionkeyrangeid": "0",
-        "lsn": str(lsn),
-    }
-
-
-def _headers(container: Container, charge: float, lsn: int) -> dict[str, str]:
-    headers = session_headers(container, lsn)
+def _headers(
+    container: Container, charge: float, lsn: int, key: str | None = None
+) -> dict[str, str]:
+    headers = container.session_headers(lsn, key)
     headers["content-type"] = JSON
     headers["x-ms-request-charge"] = f"{charge:.2f}"
     return headers
 
 
 def _answer(
-    request: Request, container: Container, outcome: Outcome, lsn: int | None = None
+    request: Request, container: Container, outcome: Outcome, key: str, lsn: int | None = None
 ) -> Response:
-    headers = _headers(container, outcome.charge, outcome.lsn if lsn is None else lsn)
+    headers = _headers(container, outcome.charge, outcome.lsn if lsn is None else lsn, key)
     if outcome.etag:
         headers["etag"] = outcome.etag
     if request.method != "GET" and request.headers.get("prefer") == "return=minimal":

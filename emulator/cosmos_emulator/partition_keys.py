@@ -126,10 +126,10 @@ def _hash_v2(values: list[Any]) -> str:
 def _hash_v1(values: list[Any]) -> str:
     values = [value[:100] if isinstance(value, str) else value for value in values]
     hashed = murmur3_32(b"".join(_for_hashing(value, b"\x00") for value in values))
-    return b"".join(_binary_v1(value) for value in [float(hashed), *values]).hex().upper()
+    return b"".join(binary_v1(value) for value in [float(hashed), *values]).hex().upper()
 
 
-def _binary_v1(value: Any) -> bytes:
+def binary_v1(value: Any) -> bytes:
     """The order-preserving encoding of version 1 keys."""
     if not isinstance(value, (str, float, int)) or isinstance(value, bool):
         return _for_hashing(value, b"")

@@ -44,13 +44,20 @@ class QueryRoutes:
 
     def query(self, request: Request) -> Response:
         text, parameters = query_spec(request)
+        check_scope(request)
         return self._run(request, text, parameters)
 
     def feed(self, request: Request) -> Response:
         return self._run(request, "SELECT * FROM c", [])
 
     def plan(self, request: Request) -> Response:
-        raise CosmosError("This emulator answers every query without a plan.", status=501)
+        text, parameters = query_spec(request)
+        try:
+            described = query.describe(text, parameters)
+        except query.QueryError as error:
+            raise BadRequest(error.message) from error
+        headers = {"content-type": JSON, "x-ms-request-charge": f"{charges.METADATA_READ:.2f}"}
+        return Response(200, headers, dumps(described).encode())
 
     def _run(self, request: Request, text: str, parameters: list[dict[str, Any]]) -> Response:
         started = time.perf_counter()
@@ -65,17 +72,21 @@ class QueryRoutes:
                 selection.key,
                 selection.epk_range,
             )
-            page = run_page(request, text, parameters, source)
+            page = run_page(
+                request,
+                text,
+                parameters,
+                source,
+                across_partitions=selection.across_partitions,
+                vector_policy=container.vector_policy,
+            )
             lsn = self._catalog.lsn(container)
         body = {"_rid": container.rid, "Documents": page.items, "_count": len(page.items)}
         headers = {
             "content-type": JSON,
             "x-ms-request-charge": f"{charges.query(page.scanned, page.scanned_bytes):.2f}",
             "x-ms-item-count": str(len(page.items)),
-            "x-ms-session-token": f"0:-1#{lsn}",
-            "x-ms-alt-content-path": container.link,
-            "x-ms-documentdb-partitionkeyrangeid": "0",
-            "lsn": str(lsn),
+            **container.session_headers(lsn, selection.key),
         }
         if page.continuation:
             headers["x-ms-continuation"] = page.continuation
@@ -94,6 +105,8 @@ class QueryRoutes:
             # The SDK writes the keys of version 1 in lower case.
             start, end = headers.get("x-ms-start-epk", ""), headers.get("x-ms-end-epk", "FF")
             epk_range = (start.upper(), end.upper())
+        elif "x-ms-documentdb-partitionkeyrangeid" in headers:
+            epk_range = _range(container, headers["x-ms-documentdb-partitionkeyrangeid"])
         header = headers.get("x-ms-documentdb-partitionkey")
         if header is None:
             return Selection(None, epk_range)
@@ -104,6 +117,15 @@ class QueryRoutes:
             start = container.keys.epk(key)
             return Selection(None, (start, start + "FF"))
         return Selection(container.keys.of_header(header), epk_range)
+
+
+def _range(container: Container, range_id: str) -> tuple[str, str]:
+    for found in container.ranges:
+        if range_id in (found.id, f"{container.rid},{found.id}"):
+            return found.low, found.high
+    raise CosmosError(
+        f"The partition key range '{range_id[:100]}' does not exist.", status=410, substatus=1002
+    )
 
 
 def _metrics(page: query.Page, started: float, output: int) -> str:
@@ -130,6 +152,23 @@ def _metrics(page: query.Page, started: float, output: int) -> str:
     return ";".join(f"{name}={value}" for name, value in figures.items())
 
 
+def check_scope(request: Request) -> None:
+    """A query over all partitions must say that it means it."""
+    named = {
+        "x-ms-documentdb-partitionkey",
+        "x-ms-documentdb-partitionkeyrangeid",
+        "x-ms-start-epk",
+    }
+    if named.isdisjoint(request.headers) and not request.flag(
+        "x-ms-documentdb-query-enablecrosspartition"
+    ):
+        raise BadRequest(
+            "Cross partition query is required but disabled. Please set "
+            "x-ms-documentdb-query-enablecrosspartition to true, specify "
+            "x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+        )
+
+
 def query_spec(request: Request) -> tuple[str, list[dict[str, Any]]]:
     spec = load_object(request)
     text, parameters = spec.get("query"), spec.get("parameters") or []
@@ -154,7 +193,11 @@ def page_size(request: Request) -> int:
 
 
 def run_page(
-    request: Request, text: str, parameters: list[dict[str, Any]], source: query.Source
+    request: Request,
+    text: str,
+    parameters: list[dict[str, Any]],
+    source: query.Source,
+    **options: Any,
 ) -> query.Page:
     try:
         return query.run(
@@ -163,6 +206,7 @@ def run_page(
             source,
             max_items=page_size(request),
             continuation=request.headers.get("x-ms-continuation"),
+            **options,
         )
     except query.QueryError as error:
         raise BadRequest(error.message) from error

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from . import query
 from .containers import Container
 from .errors import CosmosError
 from .storage import Storage
@@ -81,9 +82,9 @@ class ItemSource(TableSource):
         limit: int | None,
         offset: int,
     ) -> Iterator[tuple[int, str]]:
-        terms = [term.removesuffix(" DESC") for term in order_by]
-        if self._in_one_partition and terms and terms[0] not in ("id", "rowid"):
+        terms = query.index_terms(order_by) if self._in_one_partition else []
+        if terms and terms != ["id"]:
             # A query does without its index where none can be written, on a full disk for one.
             with contextlib.suppress(CosmosError):
-                self._storage.ensure_sort_index(self._number, [t for t in terms if t != "rowid"])
+                self._storage.ensure_sort_index(self._number, terms)
         return super().rows(where, params, order_by, limit, offset)

@@ -2,8 +2,8 @@
 
 Layout:
     resources     databases, containers, offers, users, scripts …: one row each, JSON in ``body``
-    containers    one row per container: its number and its counters of transactions (LSN) and of
-                  single writes (version)
+    containers    one row per container: its number, its counters of transactions (LSN) and of
+                  single writes (version), and how many ranges it has
     items_<n>     the documents of container n: one row each, JSON text in ``body``
     uniques_<n>   the values that unique keys have taken in container n
 
@@ -22,7 +22,7 @@ from typing import Any
 from .errors import CosmosError, StorageError
 
 APPLICATION_ID = 0x436F736D  # "Cosm"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT_MS = 30_000
 MAX_SORT_INDEXES = 32  # per container: each one slows its writes a little
 
@@ -34,7 +34,7 @@ CREATE TABLE resources (
     UNIQUE (kind, parent, id));
 CREATE TABLE containers (
     num INTEGER PRIMARY KEY AUTOINCREMENT, rid TEXT NOT NULL UNIQUE,
-    lsn INTEGER NOT NULL, version INTEGER NOT NULL);
+    lsn INTEGER NOT NULL, version INTEGER NOT NULL, ranges INTEGER NOT NULL);
 """
 
 _ITEMS = """
@@ -102,9 +102,9 @@ class Storage:
                     connection.execute("ROLLBACK")
                 raise
 
-    def add_container(self, rid: str) -> int:
+    def add_container(self, rid: str, ranges: int) -> int:
         cursor = self._connection.execute(
-            "INSERT INTO containers (rid, lsn, version) VALUES (?, 0, 0)", [rid]
+            "INSERT INTO containers (rid, lsn, version, ranges) VALUES (?, 0, 0, ?)", [rid, ranges]
         )
         number = cursor.lastrowid or 0
         for statement in _ITEMS.format(n=number).split(";"):

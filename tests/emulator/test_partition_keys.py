@@ -102,3 +102,22 @@ async def test_many_items_are_read_at_once(container):
         await container.create_item({"id": str(n), "pk": str(n)})
     found = await container.read_items([(str(n), str(n)) for n in (4, 2, 7)])
     assert sorted(row["id"] for row in found) == ["2", "4"]
+
+
+@in_process
+async def test_a_container_with_much_throughput_has_several_ranges(new_container, emulator):
+    container = await new_container(offer_throughput=30_000)
+    for n in range(40):
+        await container.create_item({"id": str(n), "pk": f"key {n}"})
+        assert (await container.read_item(str(n), f"key {n}"))["id"] == str(n)
+    ranges = [found async for found in container.read_feed_ranges()]
+    assert len(ranges) == 5
+    parts = [
+        await ids(container.query_items("SELECT * FROM c", feed_range=found)) for found in ranges
+    ]
+    assert all(parts)
+    assert sorted(row for part in parts for row in part) == sorted(str(n) for n in range(40))
+    changes = [row["id"] async for row in container.query_items_change_feed(start_time="Beginning")]
+    assert sorted(changes) == sorted(str(n) for n in range(40))
+    found = await container.read_items([(str(n), f"key {n}") for n in range(40)])
+    assert len(found) == 40

@@ -1,0 +1,46 @@
+"""Physical partitions: how many a container has, and which part of the keys each one holds.
+
+They are a matter of numbers only: all items of a container live in one table. But the SDK reads by
+range, and keeps a session token for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .partition_keys import MAX_EPK, binary_v1
+
+# The service gives one partition up to 10,000 RU/s, and above that one for each 6,000.
+ONE_PARTITION = 10_000
+PER_PARTITION = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Keys from ``low`` to below ``high``."""
+
+    id: str
+    low: str
+    high: str
+
+
+def count_for(throughput: int) -> int:
+    return 1 if throughput <= ONE_PARTITION else -(-throughput // PER_PARTITION)
+
+
+@lru_cache(maxsize=256)
+def split(count: int, version: int) -> tuple[Range, ...]:
+    """``count`` ranges of equal size, in the order of the keys."""
+    bounds = ["", *(_bound(number, count, version) for number in range(1, count)), MAX_EPK]
+    return tuple(Range(str(number), *bounds[number : number + 2]) for number in range(count))
+
+
+def _bound(number: int, count: int, version: int) -> str:
+    if version == 1:
+        return binary_v1(float((2**32 - 1) * number // count)).hex().upper()
+    return f"{(2**126 // count * number) & ~0xF:032X}"
+
+
+def range_of(ranges: tuple[Range, ...], epk: str) -> Range:
+    return next(found for found in reversed(ranges) if found.low <= epk)
