@@ -1,6 +1,7 @@
 """ADK's own commands with --session_service_uri=cosmosdb://…"""
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,13 @@ from tests.adk.servers import ADK, AdkServer, agents_folder, clean_environment, 
 
 GUIDE = Path(__file__).parents[2] / "docs" / "azure.md"
 SESSIONS = "/apps/greeter/users/user/sessions"
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch):
+    """What is looked at here is what the commands stored, which got none either."""
+    for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
+        monkeypatch.delenv(name)
 
 
 def follow_the_guide(server):
