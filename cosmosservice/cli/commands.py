@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from cosmosservice.cli import provision
@@ -20,6 +19,7 @@ from cosmosservice.cli.console import (
     json_option,
     out,
     print_json,
+    print_table,
     run,
     settings_of,
     uri_option,
@@ -182,10 +182,10 @@ def bench(turns: int, uri: str | None, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table("operation", "count", "median ms", "slowest ms", "RU each", box=None)
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    out.print(table)
+    print_table(
+        ("operation", "count", "median ms", "slowest ms", "RU each"),
+        (map(str, row.values()) for row in rows),
+    )
 
 
 async def _bench(turns: int, uri: str | None) -> list[dict[str, Any]]:

@@ -7,11 +7,13 @@ import contextlib
 import datetime
 import os
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import click
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from cosmosservice.errors import (
     AlreadyExistsError,
@@ -96,6 +98,17 @@ def print_json(value: Any) -> None:
     from cosmosservice.data_converters import to_json
 
     click.echo(to_json(value).decode("utf-8", "backslashreplace"))
+
+
+def print_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Nothing is cut off: a terminal folds what is too wide, a pipe has no width."""
+    table = Table(box=None, pad_edge=False)
+    for name in head:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = out if out.is_terminal else Console(width=100_000, highlight=False)
+    console.print(table)
 
 
 @contextlib.contextmanager

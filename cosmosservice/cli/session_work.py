@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator
 from typing import IO, Any
 
 from google.adk.sessions import Session
-from rich.table import Table
-from rich.text import Text
 
 from cosmosservice import CosmosSessionService
 from cosmosservice.administration import PurgeReport
@@ -24,6 +22,7 @@ from cosmosservice.cli.console import (
     err,
     out,
     print_json,
+    print_table,
     settings_of,
 )
 from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
@@ -81,11 +80,19 @@ async def list_sessions(
         for each in found:
             print_json(each)
         return
-    table = Table("session", "app", "user", "events", "last update", box=None, pad_edge=False)
-    for each in found:
-        names = (Text(clean(str(each[name]))) for name in ("session_id", "app_name", "user_id"))
-        table.add_row(*names, f"{each['events']:,}", moment(each["last_update_time"]))
-    out.print(table)
+    print_table(
+        ("session", "app", "user", "events", "last update"),
+        (
+            (
+                clean(str(each["session_id"])),
+                clean(str(each["app_name"])),
+                clean(str(each["user_id"])),
+                f"{each['events']:,}",
+                moment(each["last_update_time"]),
+            )
+            for each in found
+        ),
+    )
     if len(found) == limit:
         err.print(f"The latest {limit}; more with --limit.")
 

@@ -29,6 +29,11 @@ def test_list_shows_every_session(command, conversation):
     assert row.split()[:4] == ["first", "shop", "ada", "2"]
 
 
+def test_list_cuts_nothing_off(command, conversation, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    assert "first    shop  ada   2       1970-01-01" in command("sessions", "list").out
+
+
 def test_list_for_scripts(command, conversation):
     shown = command("sessions", "list", "--app", "shop", "--user", "ada", "--json")
     (line,) = shown.out.splitlines()
