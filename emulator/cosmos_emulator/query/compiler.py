@@ -81,10 +81,10 @@ def compile_expression(node: nodes.Expression, scope: Scope) -> Evaluate:
             return _binary(
                 symbol, compile_expression(left, scope), compile_expression(right, scope)
             )
-        case nodes.And(left, right):
-            return _and(compile_expression(left, scope), compile_expression(right, scope))
-        case nodes.Or(left, right):
-            return _or(compile_expression(left, scope), compile_expression(right, scope))
+        case nodes.And(operands):
+            return _logical([compile_expression(part, scope) for part in operands], decisive=False)
+        case nodes.Or(operands):
+            return _logical([compile_expression(part, scope) for part in operands], decisive=True)
         case nodes.Not(operand):
             return _not(compile_expression(operand, scope))
         case nodes.Coalesce(left, right):
@@ -214,28 +214,18 @@ def _binary(symbol: str, left: Evaluate, right: Evaluate) -> Evaluate:
     return arithmetic
 
 
-def _and(left: Evaluate, right: Evaluate) -> Evaluate:
+def _logical(operands: list[Evaluate], *, decisive: bool) -> Evaluate:
+    """AND and OR: one operand may decide; else an operand that is no boolean leaves it open."""
+
     def evaluate(row: Row) -> Any:
-        a = left(row)
-        if a is False:
-            return False
-        b = right(row)
-        if b is False:
-            return False
-        return True if a is True and b is True else UNDEFINED
-
-    return evaluate
-
-
-def _or(left: Evaluate, right: Evaluate) -> Evaluate:
-    def evaluate(row: Row) -> Any:
-        a = left(row)
-        if a is True:
-            return True
-        b = right(row)
-        if b is True:
-            return True
-        return False if a is False and b is False else UNDEFINED
+        result: Any = not decisive
+        for operand in operands:
+            value = operand(row)
+            if value is decisive:
+                return decisive
+            if type(value) is not bool:
+                result = UNDEFINED
+        return result
 
     return evaluate
 
@@ -272,7 +262,7 @@ def _in(needle: Evaluate, items: list[Evaluate]) -> Evaluate:
 
 
 def _between(operand: Evaluate, low: Evaluate, high: Evaluate) -> Evaluate:
-    return _and(_binary(">=", operand, low), _binary("<=", operand, high))
+    return _logical([_binary(">=", operand, low), _binary("<=", operand, high)], decisive=False)
 
 
 def _like(operand: Evaluate, pattern: Evaluate, escape: str | None) -> Evaluate:

@@ -55,14 +55,12 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    left: "Expression"
-    right: "Expression"
+    operands: tuple["Expression", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    left: "Expression"
-    right: "Expression"
+    operands: tuple["Expression", ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Query text to syntax tree."""
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final, Literal
 
 try:
@@ -222,10 +222,10 @@ class _Builder(Transformer[Token, Any]):
         return nodes.Coalesce(*children)
 
     def disjunction(self, children: list[Any]) -> nodes.Or:
-        return nodes.Or(*children)
+        return nodes.Or(tuple(children))
 
     def conjunction(self, children: list[Any]) -> nodes.And:
-        return nodes.And(*children)
+        return nodes.And(tuple(children))
 
     def membership(self, children: list[Any]) -> nodes.Expression:
         needle, negation, *items = children
@@ -335,7 +335,6 @@ def _lark() -> Lark:
     )
 
 
-@lru_cache(maxsize=512)
 def parse(text: str) -> nodes.Query:
     """The tree of a query; QueryError if the text is not one."""
     try:

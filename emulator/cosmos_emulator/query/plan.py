@@ -122,7 +122,7 @@ def _distinct(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def plan(text: str, computed: Computed = ()) -> Plan:
     """The plan of a query over a container with these computed properties."""
     query = parse(text)

@@ -17,6 +17,9 @@ from .errors import QueryError
 from .ordering import around, sortable, sql_number, sql_order_terms
 from .values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, rank
 
+# Above this SQLite is not asked: a statement takes only so many values.
+_MOST_PARAMS: Final = 5_000
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -42,17 +45,17 @@ class Pushdown:
     def condition(self, node: nodes.Expression) -> Condition | None:
         """A condition that holds wherever `node` is true, or None."""
         match node:
-            case nodes.And(left, right):
-                return _conjunction(self.condition(left), self.condition(right))
-            case nodes.Or(left, right):
-                return _disjunction([self.condition(left), self.condition(right)])
+            case nodes.And(operands):
+                return _conjunction([self.condition(operand) for operand in operands])
+            case nodes.Or(operands):
+                return _disjunction([self.condition(operand) for operand in operands])
             case nodes.Binary(symbol, left, right) if symbol in _MIRRORED:
                 return self._comparison(symbol, left, right) or self._comparison(
                     _MIRRORED[symbol], right, left
                 )
             case nodes.Between(operand, low, high):
                 return _conjunction(
-                    self._comparison(">=", operand, low), self._comparison("<=", operand, high)
+                    [self._comparison(">=", operand, low), self._comparison("<=", operand, high)]
                 )
             case nodes.In(needle, items):
                 return _disjunction([self._comparison("=", needle, item) for item in items])
@@ -69,9 +72,9 @@ class Pushdown:
     def fixed_rank(self, node: nodes.Expression, path: tuple[str, ...]) -> int | None:
         """The one type that the path has wherever `node` is true, if that can be told."""
         match node:
-            case nodes.And(left, right):
-                found = self.fixed_rank(left, path)
-                return self.fixed_rank(right, path) if found is None else found
+            case nodes.And(operands):
+                ranks = (self.fixed_rank(operand, path) for operand in operands)
+                return next((found for found in ranks if found is not None), None)
             case nodes.Between(operand, low, _):
                 return self._compared_rank(operand, low, path)
             case nodes.Binary(symbol, left, right) if symbol in _MIRRORED and symbol != "!=":
@@ -102,7 +105,7 @@ class Pushdown:
         value = constant(self._parameters)
         if symbol == "=" and path == self._sorted_by and rank(value) in (NUMBER, STRING):
             # SQLite does not serve an order by a value that it knows to be equal.
-            return _conjunction(_compare(terms, ">=", value), _compare(terms, "<=", value))
+            return _conjunction([_compare(terms, ">=", value), _compare(terms, "<=", value)])
         return _compare(terms, symbol, value)
 
     def _constant(self, node: nodes.Expression) -> Evaluate | None:
@@ -131,7 +134,7 @@ class Pushdown:
         end = _beyond(start)
         if low is None or end is None:
             return low
-        both = _conjunction(low, self._comparison("<", text, nodes.Constant(end)))
+        both = _conjunction([low, self._comparison("<", text, nodes.Constant(end))])
         return both and Condition(both.sql, both.params, both.exact and exact)
 
     def _rank_test(self, argument: nodes.Expression, test: str) -> Condition | None:
@@ -214,21 +217,32 @@ def _beyond(prefix: str) -> str | None:
     return None
 
 
-def _conjunction(left: Condition | None, right: Condition | None) -> Condition | None:
-    if left is None or right is None:
-        some = left or right
-        return None if some is None else Condition(some.sql, some.params, exact=False)
-    return Condition(
-        f"({left.sql} AND {right.sql})", left.params + right.params, left.exact and right.exact
-    )
+def _conjunction(conditions: Sequence[Condition | None]) -> Condition | None:
+    known = [condition for condition in conditions if condition is not None]
+    if not known:
+        return None
+    return _joined("AND", known, exact=len(known) == len(conditions))
 
 
 def _disjunction(conditions: Sequence[Condition | None]) -> Condition | None:
     known = [condition for condition in conditions if condition is not None]
-    if len(known) != len(conditions):
+    return _joined("OR", known, exact=True) if len(known) == len(conditions) else None
+
+
+def _joined(operator: str, conditions: list[Condition], *, exact: bool) -> Condition | None:
+    params = tuple(value for condition in conditions for value in condition.params)
+    if len(params) > _MOST_PARAMS:
         return None
     return Condition(
-        "(" + " OR ".join(condition.sql for condition in known) + ")",
-        tuple(value for condition in known for value in condition.params),
-        all(condition.exact for condition in known),
+        _tree(operator, [condition.sql for condition in conditions]),
+        params,
+        exact and all(condition.exact for condition in conditions),
     )
+
+
+def _tree(operator: str, parts: list[str]) -> str:
+    """Joined as a balanced tree: SQLite allows no deep ones."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return f"({_tree(operator, parts[:half])} {operator} {_tree(operator, parts[half:])})"

@@ -212,3 +212,18 @@ def test_computed_properties_are_read_like_others_but_not_returned_with_the_docu
     assert query("SELECT VALUE c.lower FROM c ORDER BY c.lower DESC") == ["cyd", "bob", "ada"]
     assert query("SELECT * FROM c WHERE c.lower = 'ada'") == [PEOPLE[0]]
     assert people.query("SELECT VALUE c.lower FROM c") == []
+
+
+@pytest.mark.parametrize("operator", ["OR", "AND"])
+def test_a_thousand_conditions_are_no_trouble(people, operator):
+    conditions = f" {operator} ".join(f"(c.id = @p AND c.age != {n})" for n in range(1000))
+    assert people.query(f"SELECT VALUE c.id FROM c WHERE {conditions}", p="b") == (
+        ["b"] if operator == "OR" else []
+    )
+    ids = ", ".join(f"'{n}'" for n in range(6000))
+    assert people.query(f"SELECT VALUE c.id FROM c WHERE c.id IN ('a', {ids})") == ["a"]
+
+
+def test_a_query_nested_beyond_reason_is_refused(people):
+    with pytest.raises(QueryError):
+        people.query("SELECT VALUE " + "(" * 5000 + "1" + " + 1)" * 5000 + " FROM c")

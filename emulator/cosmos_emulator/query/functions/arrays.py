@@ -63,7 +63,10 @@ def _of_numbers(compute: Callable[[list[float]], float], *, empty: Any = UNDEFIN
     def call(items: Any) -> Any:
         if type(items) is not list or not all(is_number(item) for item in items):
             return UNDEFINED
-        return number(compute(items)) if items else empty
+        try:
+            return number(compute(items)) if items else empty
+        except OverflowError:
+            return UNDEFINED
 
     return fixed(call, 1)
 

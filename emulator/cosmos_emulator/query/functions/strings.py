@@ -93,7 +93,7 @@ def _regex(pattern: str, modifiers: str) -> re.Pattern[str] | None:
         chosen |= flags[modifier]
     try:
         return re.compile(pattern, chosen)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return None
 
 

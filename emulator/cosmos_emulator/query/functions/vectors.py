@@ -40,7 +40,10 @@ def _vector_distance(
     compute = DISTANCES.get(distance_function(default, options))
     if compute is None or not _is_vector(a) or not _is_vector(b) or len(a) != len(b):
         return UNDEFINED
-    return number(compute(a, b))
+    try:
+        return number(compute(a, b))
+    except OverflowError:
+        return UNDEFINED
 
 
 def _is_vector(value: Any) -> bool:
