@@ -88,7 +88,7 @@ class Connection:
             except ConfigurationError:
                 raise
             except Exception as error:
-                problem = Failure(error).translated("connection", self._settings.database)
+                problem = Failure(error).translated(f"the connection to {self._settings.endpoint}")
             if problem is not None:
                 raise problem
         except BaseException:

@@ -222,7 +222,7 @@ class Container:
             if not failure.transient or attempt == _ATTEMPTS:
                 # Raised outside the handler: the SDK's exceptions carry the request with its
                 # authorization header, and must not travel along as a context.
-                raise failure.translated(request, self.name)
+                raise failure.translated(f"the {request} in container {self.name!r}")
             logger.info(
                 "%s: the %s in container %r is sent again after %s.",
                 current_operation.get(),
@@ -281,7 +281,7 @@ class Failure:
     def transient(self) -> bool:
         return self.status in _TRANSIENT or (self.known and self.status is None)
 
-    def translated(self, request: str, container: str) -> Exception:
+    def translated(self, what: str) -> Exception:
         if not self.known:
             return self._error
         status = self.status
@@ -291,7 +291,7 @@ class Failure:
             return PreconditionFailed()
         if status == 404 and self._sub_status != 1003:
             return NotFound()
-        what = f"{current_operation.get()}: the {request} in container {container!r}"
+        what = f"{current_operation.get()}: {what}"
         if status == 404:
             return ContainerMismatchError(
                 f"{what} found no such database or container. Nothing was stored. Create it with"

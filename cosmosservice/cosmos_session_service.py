@@ -117,8 +117,7 @@ class CosmosSessionService(Administration, BaseSessionService):
         if uri is not None:
             if endpoint is not None:
                 raise ConfigurationError("Give a uri or an endpoint, not both.")
-            settings = Settings.from_uri(uri)
-            settings = settings.model_copy(update={k: v for k, v in named.items() if v is not None})
+            settings = Settings.from_uri(uri, **named)
         else:
             settings = Settings.from_env(endpoint=endpoint, **named)
         self._ttl = ttl

@@ -37,6 +37,7 @@ class _Due:
     incarnation: str
     since: float
     last: float
+    quiet: float = _QUIET
     failures: int = 0
     timer: asyncio.TimerHandle | None = None
 
@@ -62,20 +63,29 @@ class Projector:
 
     # --- in the background
 
-    def schedule(self, key: SessionKey, incarnation: str) -> None:
-        """Soon; later calls for the same session join in."""
+    def schedule(self, key: SessionKey, incarnation: str, *, patient: bool = False) -> None:
+        """Soon; later calls for the same session join in.
+
+        Patient is a reader that finds a document behind: its writer is probably about to follow,
+        and two would only get into each other's way.
+        """
         loop = asyncio.get_running_loop()
-        now = loop.time()
+        now, quiet = loop.time(), _LATEST if patient else _QUIET
         due = self._due.get(key)
         if due is None or due.incarnation != incarnation:
             due = self._due[key] = _Due(incarnation, now, now)
-            due.timer = loop.call_at(now + _QUIET, self._check, key, due)
-        due.last = now
+        elif quiet < due.quiet and due.timer is not None:
+            due.timer.cancel()
+        else:
+            due.last = now
+            return
+        due.last, due.quiet = now, quiet
+        due.timer = loop.call_at(now + quiet, self._check, key, due)
 
     def _check(self, key: SessionKey, due: _Due) -> None:
         """The timer's: cheaper to look again than to move it with every event."""
         loop = asyncio.get_running_loop()
-        when = min(due.last + _QUIET, due.since + _LATEST)
+        when = min(due.last + due.quiet, due.since + _LATEST)
         if when > loop.time():
             due.timer = loop.call_at(when, self._check, key, due)
         else:
@@ -109,19 +119,16 @@ class Projector:
             with telemetry.background("project_session"):
                 await self.project(key, due.incarnation)
                 telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
-        except CosmosServiceError as problem:
-            self._failed(key, due, problem)
         except Exception as problem:
-            logger.exception("Session %r: its document could not be written.", key.session_id)
             self._failed(key, due, problem)
 
     def _failed(self, key: SessionKey, due: _Due, problem: Exception) -> None:
         due.failures += 1
+        # Of an exception that is not ours only the name: its text may quote what was stored.
         logger.warning(
-            "Session %r: its document is behind its log (%s: %s). Nothing is lost; %s.",
+            "Session %r: its document is behind its log (%s). Nothing is lost; %s.",
             key.session_id,
-            type(problem).__name__,
-            problem,
+            problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
             "it is tried again" if due.failures <= _RETRIES else "the next reader repairs it",
         )
         if due.failures <= _RETRIES and not isinstance(problem, TooLargeError):

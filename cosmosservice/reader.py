@@ -83,7 +83,7 @@ class SessionReader:
             app_changes = newest((pending[APP_STATE], known.changes[APP_STATE]))
             behind_documents = user.pending(user_changes) or app.pending(app_changes)
             if behind or behind_documents or must_renew(document.body):
-                self._projector.schedule(key, document.incarnation)
+                self._projector.schedule(key, document.incarnation, patient=True)
             times = [record.timestamp for record in behind if record.is_event]
             return Snapshot(
                 key,

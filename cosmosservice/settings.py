@@ -127,10 +127,11 @@ class Settings(BaseModel):
         return _build(values | given, lambda name: name if name in given else variable(name))
 
     @classmethod
-    def from_uri(cls, uri: str, env: Mapping[str, str] | None = None) -> Settings:
-        """Settings from a `cosmosdb://` URI; the key, and what the URI leaves open, from `env`."""
+    def from_uri(cls, uri: str, env: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+        """Settings from a `cosmosdb://` URI; the key, and what the URI leaves open, from `env`;
+        overrides that are not None win."""
         values = _from_environment(read_environment() if env is None else env)
-        given = _from_uri(uri)
+        given = _from_uri(uri) | {k: v for k, v in overrides.items() if v is not None}
         return _build(
             values | given, lambda name: f"the URI's {name}" if name in given else variable(name)
         )
