@@ -117,6 +117,22 @@ def test_copy_that_was_cut_short_goes_on_where_it_stopped(command, source):
     assert in_target() == source
 
 
+def test_what_came_in_meanwhile_is_copied_by_the_next_run(command, source):
+    command("migrate", SOURCE, TARGET)
+
+    async def go_on():
+        service = SqliteSessionService("source.db")
+        session = await service.get_session(app_name="shop", user_id="ada", session_id="late")
+        await service.append_event(session, said("five", state={"user:tea": "oolong"}))
+        return await everything(service)
+
+    now = asyncio.run(go_on())
+    done = command("migrate", SOURCE, TARGET)
+    assert done.code == 0, done.err
+    assert "1 resumed" in done.out
+    assert in_target() == now
+
+
 def test_dry_run_writes_nothing(command, source, folder):
     done = command("migrate", SOURCE, TARGET, "--dry-run")
     assert done.code == 0

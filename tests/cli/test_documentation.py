@@ -1,0 +1,44 @@
+"""docs/command-line.md and docs/migration.md name what there is."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from cosmosservice.cli.commands import cli
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def all_commands(group=cli, path=()):
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from all_commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(all_commands())
+
+
+def test_every_command_is_described_and_no_other():
+    rows = re.findall(
+        r"^\| `cosmosservice ([a-z -]+)", (DOCS / "command-line.md").read_text(), re.M
+    )
+    assert sorted(row.strip() for row in rows) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("page", ["command-line.md", "migration.md"])
+def test_examples_are_commands_with_options_that_exist(page):
+    examples = re.findall(r"^cosmosservice (.*)$", (DOCS / page).read_text(), re.M)
+    assert examples
+    for example in examples:
+        name = next(n for n in sorted(COMMANDS, reverse=True) if example.startswith(n))
+        declared = {opt for parameter in COMMANDS[name].params for opt in parameter.opts}
+        assert set(re.findall(r"(?<= )--?[a-z-]+", example)) <= declared, example
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_what_it_is_for(name):
+    assert (COMMANDS[name].help or "").strip()
