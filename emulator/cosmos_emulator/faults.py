@@ -54,17 +54,14 @@ class Rule:
     seen: int = 0
     hits: int = 0
 
-    def applies(self, record: RequestRecord) -> bool:
-        """Count the request if it matches, and say whether it is one to fail."""
+    def counts(self, record: RequestRecord) -> bool:
+        """Count the request if it matches, and say whether its turn has come."""
         if any(getattr(record, name) != value for name, value in self.match.items()):
             return False
         if self.where is not None and not self.where(record):
             return False
         self.seen += 1
-        if self.seen < self.nth or (self.times is not None and self.hits >= self.times):
-            return False
-        self.hits += 1
-        return True
+        return self.seen >= self.nth and (self.times is None or self.hits < self.times)
 
 
 class Faults:
@@ -137,11 +134,11 @@ class Faults:
         if not self._rules:
             return None
         with self._lock:
-            chosen = None
-            for rule in self._rules:
-                if chosen is None and rule.applies(record):
-                    chosen = rule
-            return chosen
+            due = [rule for rule in self._rules if rule.counts(record)]
+            if not due:
+                return None
+            due[0].hits += 1
+            return due[0]
 
 
 _MATCHABLE = {"method", "operation", "resource", "container", "database", "id", "partition_key"}

@@ -13,6 +13,7 @@ from .messages import Request
 
 HOST = "127.0.0.1"
 # Above the service's 2 MB, so that the gateway gets to say 413 in the service's own words.
+MAX_HEADER = 64 * 1024
 MAX_BODY = 32 * 1024 * 1024
 
 
@@ -43,7 +44,9 @@ class Server:
         """Listen; gives the endpoint."""
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None)
+        runner = web.AppRunner(
+            app, access_log=None, max_line_size=MAX_HEADER, max_field_size=MAX_HEADER
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, HOST, self._port, ssl_context=self._tls).start()

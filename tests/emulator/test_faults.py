@@ -76,6 +76,20 @@ async def test_a_rule_matches_by_container_and_predicate(container, new_containe
     await create(container)
 
 
+async def test_rules_count_the_same_requests_and_the_first_that_is_due_wins(container, emulator):
+    first = emulator.faults.fail(408, operation="create")
+    second = emulator.faults.fail(449, operation="create", nth=2)
+    seen = []
+    for _ in range(3):
+        try:
+            await create(container)
+            seen.append(201)
+        except exceptions.CosmosHttpResponseError as error:
+            seen.append(error.status_code)
+    assert seen == [408, 449, 201]
+    assert (first.hits, second.hits) == (1, 1)
+
+
 def test_a_rule_refuses_what_it_cannot_match():
     with pytest.raises(TypeError, match="colour"):
         Faults().fail(503, colour="red")
