@@ -10,7 +10,7 @@ from .documents import path_parts
 from .errors import BadRequest
 from .messages import Document
 from .partition_keys import PartitionKeys
-from .ranges import Range, range_of, split
+from .ranges import Range, overlapping, split
 
 _DISTANCES = ("cosine", "dotproduct", "euclidean")
 _INDEXING_MODES = {"consistent", "lazy", "none"}
@@ -74,12 +74,16 @@ class Container:
     def table(self) -> str:
         return f"items_{self.number}"
 
-    def session_headers(self, lsn: int, key: str | None = None) -> dict[str, str]:
-        """By these the SDK learns how far it has read the container, or the range of one key."""
-        if key is None or len(self.ranges) == 1:
-            ranges = self.ranges
-        else:
-            ranges = (range_of(self.ranges, self.keys.epk(key)),)
+    def session_headers(
+        self, lsn: int, key: str | None = None, epk_range: tuple[str, str] | None = None
+    ) -> dict[str, str]:
+        """By these the SDK learns how far it has read the container, or the part it asked for."""
+        ranges = self.ranges
+        if len(ranges) > 1 and key is not None:
+            epk = self.keys.epk(key)
+            epk_range = (epk, epk + "0")
+        if epk_range is not None:
+            ranges = overlapping(ranges, *epk_range)
         return {
             "x-ms-session-token": ",".join([f"{found.id}:-1#{lsn}" for found in ranges]),
             "x-ms-alt-content-path": self.link,

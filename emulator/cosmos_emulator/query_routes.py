@@ -86,7 +86,7 @@ class QueryRoutes:
             "content-type": JSON,
             "x-ms-request-charge": f"{charges.query(page.scanned, page.scanned_bytes):.2f}",
             "x-ms-item-count": str(len(page.items)),
-            **container.session_headers(lsn, selection.key),
+            **container.session_headers(lsn, selection.key, selection.epk_range),
         }
         if page.continuation:
             headers["x-ms-continuation"] = page.continuation

@@ -42,5 +42,6 @@ def _bound(number: int, count: int, version: int) -> str:
     return f"{(2**126 // count * number) & ~0xF:032X}"
 
 
-def range_of(ranges: tuple[Range, ...], epk: str) -> Range:
-    return next(found for found in reversed(ranges) if found.low <= epk)
+def overlapping(ranges: tuple[Range, ...], low: str, high: str) -> tuple[Range, ...]:
+    """The ranges that hold keys from ``low`` to below ``high``; at least one."""
+    return tuple(r for r in ranges if r.low < high and low < r.high) or ranges[:1]

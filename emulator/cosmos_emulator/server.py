@@ -12,7 +12,7 @@ from .faults import ConnectionDropped
 from .messages import Request
 
 HOST = "127.0.0.1"
-# Above the service's 2 MB, so that the gateway gets to say 413 in the service's own words.
+# Above the service's limits, so that the gateway gets to refuse in the service's own words.
 MAX_HEADER = 64 * 1024
 MAX_BODY = 32 * 1024 * 1024
 
