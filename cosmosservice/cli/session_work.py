@@ -31,6 +31,12 @@ from cosmosservice.cli.timeline import clean, event_rows, moment, session_view
 from cosmosservice.data_converters import event_to_fields
 from cosmosservice.repair import RepairReport
 
+LATEST = (
+    "SELECT TOP @limit c.app_name, c.user_id, c.session_id, c.last_update_time, c.created_at,"
+    " c.revision, c.first_seq FROM c WHERE c.status = @status ORDER BY c.last_update_time DESC"
+)
+LATEST_OF_APP = LATEST.replace("@status", "@status AND c.app_name = @app")
+
 
 @contextlib.asynccontextmanager
 async def service_of(
@@ -61,15 +67,10 @@ async def list_sessions(
     limit: int,
     as_json: bool,
 ) -> None:
-    conditions = ["c.status = @status"] + ["c.app_name = @app"] * (app_name is not None)
-    text = (
-        "SELECT TOP @limit c.app_name, c.user_id, c.session_id, c.last_update_time, c.created_at,"
-        f" c.revision, c.first_seq FROM c WHERE {' AND '.join(conditions)}"
-        " ORDER BY c.last_update_time DESC"
-    )
     parameters: dict[str, Any] = {"limit": limit, "status": "deleted" if deleted else "active"}
+    text = LATEST
     if app_name is not None:
-        parameters["app"] = app_name
+        text, parameters["app"] = LATEST_OF_APP, app_name
     async with service_of(uri) as service:
         found = await service._run(
             "list_sessions", lambda s: s.connection.sessions.query(text, parameters, user_id)
