@@ -40,6 +40,8 @@ async def test_none_lists_every_user_and_the_empty_string_does_not(service, app)
     await service.create_session(app_name=app, user_id="bob", session_id="s")
     assert sorted(await names(service, app, None)) == [("ann", "s"), ("bob", "s")]
     assert await names(service, app, "") == []
+    await service.create_session(app_name=app, user_id="", session_id="s")
+    assert await names(service, app, "") == [("", "s")]
 
 
 async def test_listed_sessions_have_merged_state_and_no_events(service, app):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import uuid
+from decimal import Decimal
 
 import pytest
 
@@ -33,6 +36,20 @@ PLAIN = {
     "nested": {"a": [{"b": [None, True, 1.0, []]}, {}], "": {"$": {"~": {"/": None}}}},
 }
 
+RICH = {
+    "datetime": datetime.datetime(2026, 11, 16, 2, 30, 0, 123456),
+    "datetime_with_zone": datetime.datetime(2026, 11, 16, tzinfo=datetime.UTC),
+    "date": datetime.date(2026, 11, 16),
+    "decimal": Decimal("1.10"),
+    "uuid": uuid.UUID(int=7),
+    "bytes": b"\x00\xff",
+    "set": {1, 2},
+    "tuple": (1, "two", (3.0,)),
+    "nested": {"list": [Decimal("0.1"), {"set": {"a"}}], "tuple": ({"b": b"b"},)},
+    "like_an_escape": {"$dict": [["a", 1]], "$type": "datetime", "$": None},
+    "numbers_as_keys": {1: "one", 2: {3: None}},
+}
+
 
 def same(left, right) -> bool:
     """Equal in value and in type all the way down: 1, 1.0 and True are three things."""
@@ -48,9 +65,10 @@ def same(left, right) -> bool:
 
 
 @pytest.mark.parametrize("prefix", ["", "user:", "app:"])
-async def test_plain_values_survive_exactly(service, app, prefix):
-    created = {f"{prefix}created {name}": value for name, value in PLAIN.items()}
-    appended = {f"{prefix}appended {name}": value for name, value in PLAIN.items()}
+@pytest.mark.parametrize("values", [PLAIN, RICH], ids=["plain", "rich"])
+async def test_values_survive_exactly(service, app, prefix, values):
+    created = {f"{prefix}created {name}": value for name, value in values.items()}
+    appended = {f"{prefix}appended {name}": value for name, value in values.items()}
     session = await service.create_session(app_name=app, user_id="ann", state=dict(created))
     await service.append_event(session, event("set", delta=dict(appended)))
     stored = await reload(service, session)
