@@ -46,7 +46,7 @@ class Administration(ABC):
 
         Raises SessionNotFoundError if there is none or it was purged.
         """
-        key = SessionKey.of(app_name, user_id, session_id.strip())
+        key = SessionKey.named(app_name, user_id, session_id)
         await self._run("restore_session", lambda store: store.lifecycle.restore(key))
 
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
@@ -55,7 +55,7 @@ class Administration(ABC):
         It may be called again after it was cut short. What remains are stubs without content,
         which keep old session objects out and expire after 30 days.
         """
-        key = SessionKey.of(app_name, user_id, session_id.strip())
+        key = SessionKey.named(app_name, user_id, session_id)
         erased = await self._run("purge_session", lambda store: store.lifecycle.purge(key))
         return PurgeReport(1, erased)
 
@@ -102,7 +102,7 @@ class Administration(ABC):
 
         Not needed in ordinary operation: every reader repairs what it meets.
         """
-        key = SessionKey.of(app_name, user_id, session_id.strip())
+        key = SessionKey.named(app_name, user_id, session_id)
         from cosmosservice.repair import repair
 
         return await self._run("repair_session", lambda store: repair(store, key))

@@ -160,8 +160,9 @@ class CosmosSessionService(Administration, BaseSessionService):
         ttl: int | None = None,
     ) -> Session:
         _check_ttl(ttl)
-        session_id = (session_id or "").strip() or str(uuid.uuid4())
-        key = SessionKey.of(app_name, user_id, session_id)
+        if session_id is None or _blank(session_id):
+            session_id = str(uuid.uuid4())
+        key = SessionKey.named(app_name, user_id, session_id)
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
         snapshot = await self._run(
@@ -343,8 +344,14 @@ def _events_after(
 
 
 def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
-    session_id = session_id.strip() if session_id else ""
-    return SessionKey.of(app_name, user_id, session_id) if session_id and app_name else None
+    if not app_name or _blank(session_id):
+        return None
+    return SessionKey.named(app_name, user_id, session_id)
+
+
+def _blank(session_id: str) -> bool:
+    """Whether nothing is left of it without white space, so that it names no session."""
+    return not session_id or (isinstance(session_id, str) and session_id.isspace())
 
 
 def _check_ttl(ttl: int | None) -> None:

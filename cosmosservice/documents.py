@@ -152,6 +152,7 @@ class StateKey:
 
     @classmethod
     def of_app(cls, app_name: str) -> StateKey:
+        _check("The app name", app_name)
         # A partition of its own. A user whose id happens to name it shares the partition,
         # never a document: the ids differ.
         return cls(APP_STATE, app_name, f"app:{app_name}")
@@ -183,6 +184,12 @@ class SessionKey:
         key = SessionKey(app_name, user_id, session_id)
         _ = key.document_id, key.app.document_id
         return key
+
+    @staticmethod
+    def named(app_name: str, user_id: str, session_id: str) -> SessionKey:
+        """As callers name it: like ADK, white space around a session id does not count."""
+        _check("The session id", session_id)
+        return SessionKey.of(app_name, user_id, session_id.strip())
 
     @cached_property
     def document_id(self) -> str:

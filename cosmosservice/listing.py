@@ -51,6 +51,8 @@ class Listing:
         """The sessions, and the continuation if there may be more."""
         if not app_name:
             return [], None
+        app_key = StateKey.of_app(app_name)
+        user_key = StateKey.of_user(app_name, user_id) if user_id is not None else None
         # What this process appended a moment ago is listed as it is; what others did follows.
         await self._projector.flush(_concerns(app_name, user_id))
         parameters: dict[str, Any] = {"app": app_name, "status": status}
@@ -61,11 +63,10 @@ class Listing:
         if continuation is not None:
             text = NEXT_PAGE
             parameters |= zip(("time", "user", "session"), _position(continuation), strict=True)
-        app_key = StateKey.of_app(app_name)
         found, app, users = await together(
             self._container.query(text, parameters, user_id),
             self._states.read(app_key),
-            self._users(app_name, user_id),
+            self._users(app_name, user_key),
         )
         snapshots = [
             _snapshot(app_name, body, app, users.get(body.get("user_id", ""))) for body in found
@@ -73,9 +74,9 @@ class Listing:
         more = limit is not None and len(found) == limit
         return snapshots, _continuation(found[-1]) if more else None
 
-    async def _users(self, app_name: str, user_id: str | None) -> dict[str, StateDocument]:
-        if user_id is not None:
-            return {user_id: await self._states.read(StateKey.of_user(app_name, user_id))}
+    async def _users(self, app_name: str, user: StateKey | None) -> dict[str, StateDocument]:
+        if user is not None:
+            return {user.user_id: await self._states.read(user)}
         found = await self._container.query(USER_STATES, {"app": app_name})
         return {
             body["user_id"]: parse_state(StateKey.of_user(app_name, body["user_id"]), body)
