@@ -1,0 +1,67 @@
+"""The documents behind the service's back: to look at them, and to damage them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from azure.cosmos import ContainerProxy, CosmosClient
+
+from cosmos_emulator import Emulator
+
+Document = dict[str, Any]
+
+PARTITION = {"events": "session_id", "sessions": "user_id"}
+
+
+class RawContainer:
+    """One container of the service, through the plain SDK."""
+
+    def __init__(self, proxy: ContainerProxy, partition: str) -> None:
+        self._proxy = proxy
+        self._partition = partition
+
+    def all(self, **having: Any) -> list[Document]:
+        """Every document with these values, in the order of ids."""
+        found = self._proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True)
+        chosen = [body for body in found if having.items() <= body.items()]
+        return sorted(chosen, key=lambda body: str(body["id"]))
+
+    def one(self, **having: Any) -> Document:
+        (found,) = self.all(**having)
+        return found
+
+    def put(self, body: Document) -> None:
+        self._proxy.upsert_item(body)
+
+    def remove(self, body: Document) -> None:
+        self._proxy.delete_item(body["id"], body[self._partition])
+
+
+class Raw:
+    """Both containers. `events` and `sessions` are their names in the default settings."""
+
+    def __init__(self, client: CosmosClient, database: str) -> None:
+        proxy = client.get_database_client(database)
+        self.events = RawContainer(proxy.get_container_client("events"), PARTITION["events"])
+        self.sessions = RawContainer(proxy.get_container_client("sessions"), PARTITION["sessions"])
+
+    def everything(self) -> list[Document]:
+        return self.events.all() + self.sessions.all()
+
+    def contains(self, text: str) -> bool:
+        """Whether any document has this text in it, in keys, values or chunks of either."""
+        return any(text in str(body) for body in self.everything())
+
+
+@contextlib.contextmanager
+def raw_store(emulator: Emulator, database: str = "adk") -> Iterator[Raw]:
+    """By the emulator's own transport: no fault injected into it reaches these requests."""
+    with CosmosClient(
+        emulator.endpoint,
+        credential=emulator.key,
+        transport=emulator.transport(),
+        enable_endpoint_discovery=False,
+    ) as client:
+        yield Raw(client, database)
