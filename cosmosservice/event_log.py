@@ -160,6 +160,7 @@ class EventLog:
         if ttl is not None:
             document["ttl"] = ttl
         await self.container.create(document)
+        record.appended_here = True
 
     async def at(self, key: SessionKey, seq: int, incarnation: str) -> Record:
         """What stands in a place that is known to be taken."""
