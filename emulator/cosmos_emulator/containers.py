@@ -34,6 +34,7 @@ class Container:
     self_prefix: str
     ranges: tuple[Range, ...]
     vector_policy: dict[tuple[str, ...], str]
+    computed_properties: tuple[tuple[str, str], ...]
 
     @classmethod
     def load(
@@ -67,6 +68,10 @@ class Container:
                 path_parts(entry["path"]): entry["distanceFunction"]
                 for entry in definition.get("vectorEmbeddingPolicy", {}).get("vectorEmbeddings", [])
             },
+            computed_properties=tuple(
+                (entry["name"], entry["query"])
+                for entry in definition.get("computedProperties") or []
+            ),
             ranges=split(ranges, 2 if keys.kind == "MultiHash" else keys.version),
         )
 

@@ -16,6 +16,7 @@ StorageError                the file cannot be used: not a database, not ours, d
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from .messages import JSON, Response
 
@@ -61,6 +62,9 @@ class CosmosError(Exception):
         self.charge = charge
         self.headers = headers or {}
 
+    def details(self) -> dict[str, Any]:
+        return {"Errors": [self.message]}
+
     def response(self, activity_id: str) -> Response:
         headers = {"x-ms-request-charge": f"{self.charge:.2f}", **self.headers}
         if self.substatus:
@@ -68,7 +72,7 @@ class CosmosError(Exception):
         if self.status == 304:
             return Response(304, headers)
         headers["content-type"] = JSON
-        errors = json.dumps({"Errors": [self.message]}, ensure_ascii=False)
+        errors = json.dumps(self.details(), ensure_ascii=False)
         body = {
             "code": CODES.get(self.status, "Error"),
             "message": f"Message: {errors}\r\nActivityId: {activity_id}, cosmos_emulator",
@@ -78,6 +82,17 @@ class CosmosError(Exception):
 
 class BadRequest(CosmosError):
     status = 400
+
+
+class BadQuery(BadRequest):
+    """A query that cannot be answered, and where in its text the trouble is."""
+
+    def __init__(self, message: str, details: dict[str, Any]) -> None:
+        super().__init__(message)
+        self._details = details
+
+    def details(self) -> dict[str, Any]:
+        return self._details
 
 
 class Unauthorized(CosmosError):

@@ -13,7 +13,7 @@ from .change_feed import Selection
 from .clock import Clock
 from .containers import Container
 from .documents import dumps, load_object
-from .errors import BadRequest, CosmosError
+from .errors import BadQuery, BadRequest, CosmosError
 from .messages import JSON, Request, Response
 from .partition_keys import parse_header
 from .sources import ItemSource, TableSource
@@ -55,7 +55,7 @@ class QueryRoutes:
         try:
             described = query.describe(text, parameters)
         except query.QueryError as error:
-            raise BadRequest(error.message) from error
+            raise BadQuery(error.message, error.body()) from error
         headers = {"content-type": JSON, "x-ms-request-charge": f"{charges.METADATA_READ:.2f}"}
         return Response(200, headers, dumps(described).encode())
 
@@ -79,6 +79,8 @@ class QueryRoutes:
                 source,
                 across_partitions=selection.across_partitions,
                 vector_policy=container.vector_policy,
+                computed_properties=container.computed_properties,
+                policy=container.definition["indexingPolicy"],
             )
             lsn = self._catalog.lsn(container)
         body = {"_rid": container.rid, "Documents": page.items, "_count": len(page.items)}
@@ -197,9 +199,14 @@ def run_page(
     text: str,
     parameters: list[dict[str, Any]],
     source: query.Source,
+    *,
+    policy: dict[str, Any] | None = None,
     **options: Any,
 ) -> query.Page:
+    """Runs a page; `policy` is the indexing policy that an order must be served by."""
     try:
+        if policy is not None:
+            query.check_order(text, policy)
         return query.run(
             text,
             parameters,
@@ -209,7 +216,7 @@ def run_page(
             **options,
         )
     except query.QueryError as error:
-        raise BadRequest(error.message) from error
+        raise BadQuery(error.message, error.body()) from error
 
 
 def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
@@ -219,5 +226,5 @@ def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
     try:
         page = query.run(f"SELECT VALUE 1 {condition}", [], source, max_items=1, continuation=None)
     except query.QueryError as error:
-        raise BadRequest(error.message) from error
+        raise BadQuery(error.message, error.body()) from error
     return bool(page.items)
