@@ -1,0 +1,12 @@
+"""Writes the generated parts of the pages: python -m docs.generate"""
+
+from __future__ import annotations
+
+from docs.generate.pages import pages, part_names, regenerated
+from docs.generate.parts import PARTS
+
+for page in pages():
+    text = page.read_text(encoding="utf-8")
+    if part_names(text):
+        page.write_text(regenerated(text, PARTS), encoding="utf-8")
+        print(f"docs/{page.name}: {', '.join(part_names(text))}")

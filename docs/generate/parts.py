@@ -1,0 +1,17 @@
+"""All generated parts by name."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from docs.generate import charges, configuration, documents
+from docs.generate.pages import Parts
+
+PARTS: Parts = {
+    "settings": configuration.settings,
+    "options": configuration.options,
+    "events-container": documents.events_container,
+    "sessions-container": documents.sessions_container,
+    "charges": charges.charges,
+    **{f"document-{name}": partial(documents.example, name) for name in documents.NAMES},
+}

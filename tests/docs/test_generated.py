@@ -1,0 +1,60 @@
+"""The generated parts of the pages are what the code would generate now: else `make docs`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from docs.generate import charges
+from docs.generate.pages import pages, part, part_names
+from docs.generate.parts import PARTS
+
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in pages()}
+SHOWN = [(page, name) for page, text in TEXTS.items() for name in part_names(text)]
+DOCUMENTS = [shown for shown in SHOWN if shown[1].startswith("document-")]
+# Of an event, what differs between the supported versions of ADK.
+OF_ADKS_VERSION = {"node_info", "bytes", "sha256"}
+
+
+def test_every_part_is_shown_once():
+    assert sorted(name for _, name in SHOWN) == sorted(PARTS)
+
+
+@pytest.mark.parametrize("name", ["settings", "options", "events-container", "sessions-container"])
+def test_the_reference_is_up_to_date(name):
+    (page,) = (page for page, shown in SHOWN if shown == name)
+    assert PARTS[name]().strip() in part(TEXTS[page], name)
+
+
+@pytest.mark.parametrize(("page", "name"), DOCUMENTS)
+def test_documents_are_stored_as_they_are_shown(page, name):
+    assert _document(part(TEXTS[page], name)) == _document(PARTS[name]())
+
+
+def _document(markdown):
+    def without(value):
+        if isinstance(value, dict):
+            return {k: without(v) for k, v in value.items() if k not in OF_ADKS_VERSION}
+        return value
+
+    return without(json.loads(re.search(r"```json\n(.*?)```", markdown, re.DOTALL)[1]))
+
+
+def test_operations_cost_what_the_table_says():
+    """Give or take the few bytes in which ids and times differ in length."""
+    (page,) = (page for page, shown in SHOWN if shown == "charges")
+    rows = re.findall(r"^\| (.+?) \| ([\d,]+) \| ([\d.,]+) \|$", part(TEXTS[page], "charges"), re.M)
+    shown = [(what, _number(requests), _number(units)) for what, requests, units in rows]
+    measured = charges.measured()
+    assert [(cost.operation, cost.requests) for cost in measured] == [
+        (what, requests) for what, requests, _ in shown
+    ]
+    assert [cost.request_units for cost in measured] == pytest.approx(
+        [units for _, _, units in shown], rel=0.02, abs=0.15
+    )
+
+
+def _number(text):
+    return float(text.replace(",", ""))

@@ -1,0 +1,58 @@
+"""What the pages show runs, and what they point to is there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import Reader, blocks, check_shell
+
+FOLDER = Path(__file__).parents[2] / "docs"
+OWN = ("azure.md", "telemetry.md")  # have tests of their own
+PAGES = {page.name: page for page in sorted(FOLDER.glob("*.md"))}
+SHOWN = [name for name, page in PAGES.items() if name not in OWN and blocks(page)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_examples_of_a_page_run_from_top_to_bottom(name):
+    Reader(PAGES[name]).follow()
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_shell_commands_exist_and_take_these_options(name):
+    for block in blocks(PAGES[name]):
+        if block.kind.startswith("bash"):
+            check_shell(block.text)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    text = PAGES[name].read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        page = FOLDER / path if path else PAGES[name]
+        assert page.exists(), target
+        if anchor:
+            assert anchor in _anchors(page), target
+
+
+def test_every_page_is_in_the_index():
+    linked = set(re.findall(r"\]\((\w[\w.-]*\.md)\)", PAGES["README.md"].read_text("utf-8")))
+    assert linked | {"README.md"} == set(PAGES)
+
+
+def _anchors(page: Path) -> set[str]:
+    """As GitHub makes them from headings."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
