@@ -18,7 +18,7 @@ from cosmosservice.errors import StaleSessionError
 from docs.generate.pages import table
 
 NAMES = {"app_name": "shop", "user_id": "ada"}
-LONG = 1_000
+LONG = 500
 
 
 class Cost(NamedTuple):
