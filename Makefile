@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers bench lock clean model
+.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,6 +69,9 @@ test-packaging: $(STAMP) ## install the wheel in a clean environment and use it 
 
 containers: $(STAMP) ## write deploy/containers.json from the code
 	$(BIN)/python -m cosmosservice.cli.provision > deploy/containers.json
+
+docs: $(STAMP) ## write the generated parts of docs/ from the code
+	$(BIN)/python -m docs.generate
 
 bench: $(STAMP) ## measure beside the other session services, write docs/benchmarks.md
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock

@@ -104,4 +104,5 @@ def check_options(words: list[str]) -> None:
         assert found is not None, name
         command = found
     if command.name != "emulator":  # its options are another program's
-        command.make_context(command.name, list(words), parent=parent)
+        context = click.Context(command, parent=parent)
+        command.make_parser(context).parse_args(list(words))  # values are not looked at

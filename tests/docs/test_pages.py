@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from google.adk.cli.service_registry import get_service_registry
 
 from tests.docs.blocks import Reader, blocks, check_shell
 
@@ -22,6 +23,8 @@ def folder(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(os, "environ", os.environ.copy())
+    registry = get_service_registry()  # a page shows how to register a service of one's own
+    monkeypatch.setattr(registry, "_session_factories", dict(registry._session_factories))
 
 
 @pytest.mark.parametrize("name", SHOWN)
