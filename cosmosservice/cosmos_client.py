@@ -299,6 +299,12 @@ class Failure:
             )
         if status == 413:
             return TooLargeError(f"{what} was refused: the document has more than 2 MB.")
+        if status == 403 and self._sub_status == 1014:
+            return StorageError(
+                f"{what} was refused: the logical partition has reached its 20 GB. Nothing was"
+                " stored. Purge old sessions of this user, or start a new session.",
+                status=status,
+            )
         if status in (401, 403):
             return AuthenticationError(
                 f"{what} was refused ({status}): the key or the identity is not accepted, or may"

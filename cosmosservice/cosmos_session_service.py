@@ -24,7 +24,7 @@ from cosmosservice.appending import Appended, MarkerCell
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
-from cosmosservice.errors import ConfigurationError
+from cosmosservice.errors import ConfigurationError, InvalidStateError
 from cosmosservice.event_log import Record, event_record
 from cosmosservice.io_thread import IoThread
 from cosmosservice.lazy_events import lazy_event
@@ -163,6 +163,12 @@ class CosmosSessionService(Administration, BaseSessionService):
         if session_id is None or _blank(session_id):
             session_id = str(uuid.uuid4())
         key = SessionKey.named(app_name, user_id, session_id)
+        wrong = [name for name in state or () if not isinstance(name, str)]
+        if wrong:
+            raise InvalidStateError(
+                f"create_session: keys of a state are strings; {wrong[0]!r} is not. Nothing was"
+                " stored."
+            )
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
         snapshot = await self._run(

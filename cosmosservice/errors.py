@@ -5,6 +5,7 @@
     │   ├── ContainerMismatchError    a container is missing or is not set up as it must be
     │   └── MultipleWriteRegionsError the account accepts writes in several regions
     ├── InvalidIdError                an app name, user id or session id that cannot be stored
+    ├── InvalidStateError             a state that ADK cannot have: its keys are not strings
     ├── EventIdReusedError            another event of the session has this event's id
     ├── TooLargeError                 a state document would pass what Cosmos DB takes
     └── StorageError                  Cosmos DB did not do what was asked
@@ -58,6 +59,10 @@ class InvalidIdError(CosmosServiceError, ValueError):
     """An app name, user id or session id that Cosmos DB cannot keep. Nothing was stored."""
 
 
+class InvalidStateError(CosmosServiceError, ValueError):
+    """A state that ADK's session cannot have. Nothing was stored."""
+
+
 class EventIdReusedError(CosmosServiceError, ValueError):
     """The session already holds a different event under this id. Nothing was stored."""
 
@@ -103,6 +108,7 @@ __all__ = [
     "CosmosServiceError",
     "EventIdReusedError",
     "InvalidIdError",
+    "InvalidStateError",
     "MultipleWriteRegionsError",
     "SessionNotFoundError",
     "StaleSessionError",

@@ -39,6 +39,7 @@ from cosmosservice.session_documents import SessionDocument, SessionDocuments
 logger = logging.getLogger("cosmosservice")
 
 _AT_ONCE = 8
+_IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 _WHOLE_ATTEMPTS = 5
 EVERYTHING = "SELECT * FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
 CHUNK_IDS = "SELECT VALUE c.id FROM c WHERE c.id >= @first AND c.id < @last"
@@ -187,7 +188,9 @@ class Lifecycle:
         succeed, after which this client reads no older version."""
         self._documents.forget(key)
         try:
-            await self._sessions.replace({"id": key.document_id, "user_id": key.user_id}, '"never"')
+            await self._sessions.replace(
+                {"id": key.document_id, "user_id": key.user_id}, _IMPOSSIBLE_ETAG
+            )
         except PreconditionFailed:
             return True
         except NotFound:

@@ -7,6 +7,8 @@ and app documents are projections of the log.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from collections.abc import Callable
 from cosmosservice import telemetry
 from cosmosservice.appending import Appended, MarkerCell
 from cosmosservice.cache import Cache
-from cosmosservice.concurrency import Locks, together
+from cosmosservice.concurrency import Locks
 from cosmosservice.connection import Connection
 from cosmosservice.cosmos_client import Conflict, NotFound, PreconditionFailed
 from cosmosservice.data_converters import to_json
@@ -104,17 +106,23 @@ class SessionStore:
                 pending=self._pending(state),
             )
 
-        document, user, app = await together(
-            self._create(key, attempt, mine), self.states.read(key.user), self.states.read(key.app)
-        )
+        reads = asyncio.gather(self.states.read(key.user), self.states.read(key.app))
+        try:
+            document = await self._create(key, attempt, mine)
+        except BaseException:
+            reads.cancel()
+            with contextlib.suppress(Exception, asyncio.CancelledError):
+                await reads
+            raise
         changes = {kind: document.pending_changes(kind) for kind in (USER_STATE, APP_STATE)}
         try:
+            user, app = await reads
             await self.projector.merge(key, changes[USER_STATE], changes[APP_STATE])
         except StorageError as problem:
             raise StateUpdatePendingError(
-                f"create_session: the session {key.session_id!r} IS created, but its user: or app:"
-                f" state is not yet visible to other sessions: {problem} Whoever reads the session"
-                " next repairs that.",
+                f"create_session: the session {key.session_id!r} IS created, but user: and app:"
+                f" state could not be read or followed: {problem} Get the session to go on with"
+                " it; whoever reads it next repairs the rest.",
                 status=problem.status,
             ) from None
         return Snapshot(

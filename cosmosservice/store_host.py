@@ -72,6 +72,8 @@ class StoreHost:
         if opening is None or opening.get_loop() is not asyncio.get_running_loop():
             # The first use, or the first in a forked child.
             opening = self._opening = asyncio.create_task(self._open())
+        elif opening.done() and not opening.cancelled() and opening.exception() is None:
+            return opening.result()
         try:
             return await asyncio.shield(opening)
         except BaseException:

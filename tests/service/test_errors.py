@@ -15,6 +15,7 @@ from cosmosservice.errors import (
     ContainerMismatchError,
     CosmosServiceError,
     InvalidIdError,
+    InvalidStateError,
     MultipleWriteRegionsError,
     StateUpdatePendingError,
     ThrottledError,
@@ -211,3 +212,23 @@ def emulator_client(emulator):
         transport=emulator.transport(),
         enable_endpoint_discovery=False,
     )
+
+
+async def test_a_state_with_keys_that_are_no_strings_is_refused(service, emulator):
+    with pytest.raises(InvalidStateError, match="Nothing was stored"):
+        await service.create_session(**WHO, state={"user:a": 1, 7: 2})
+    assert not [each for each in emulator.requests if each.resource == "docs"]
+
+
+async def test_a_created_session_is_reported_as_created_though_its_state_is_out_of_reach(
+    service, open_service, emulator
+):
+    emulator.faults.fail(408, operation="read", id="user_state.app", times=None)
+    with pytest.raises(StateUpdatePendingError, match="IS created"):
+        await service.create_session(**WHO, session_id="s", state={"user:a": 1})
+    emulator.faults.clear()
+    fresh = open_service()
+    found = await fresh.get_session(**WHO, session_id="s")
+    assert found.state == {"user:a": 1}
+    await fresh.flush()
+    assert await open_service().get_user_state(**WHO) == {"a": 1}
