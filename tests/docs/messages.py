@@ -21,7 +21,7 @@ INNER = {"data_converters", "event_log.py"}
 class Message(NamedTuple):
     where: str
     kind: str
-    start: str  # a few words by which somebody would search for it
+    words: tuple[str, ...]  # what somebody would search for
 
 
 def messages() -> Iterator[Message]:
@@ -34,10 +34,10 @@ def messages() -> Iterator[Message]:
             kind = _kind(node.func)
             if kind is None or (kind == "ValueError" and inner):
                 continue
-            start = _start(_pieces(node.args[0], tree))
-            if start:
+            words = _words(_pieces(node.args[0], tree))
+            if words:
                 where = f"{path.relative_to(PACKAGE.parent)}:{node.lineno}"
-                yield Message(where, kind, start)
+                yield Message(where, kind, words)
 
 
 def _kind(function: ast.expr) -> str | None:
@@ -78,10 +78,9 @@ def _pieces(node: ast.expr, tree: ast.Module) -> list[str]:
     return []
 
 
-def _start(pieces: list[str]) -> str:
-    """The first words that are not filled in, if there are enough to search for."""
-    for least in (3, 2, 1):
-        for piece in pieces:
-            if len(re.findall(r"[A-Za-z]{2,}", piece)) >= least:
-                return " ".join(piece.strip(" :,;()").split()[:6])
-    return ""
+def _words(pieces: list[str]) -> tuple[str, ...]:
+    """The first words that are not filled in, and those of the longest piece."""
+    pieces = [piece for piece in pieces if re.search(r"[A-Za-z]{2,}", piece)]
+    first = [piece for piece in pieces if len(re.findall(r"[A-Za-z]{2,}", piece)) >= 3][:1]
+    longest = sorted(pieces, key=len)[-1:]
+    return tuple({" ".join(piece.strip(" .:,;()").split()[:6]) for piece in first + longest})
