@@ -19,11 +19,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from azure.core.pipeline.transport import AsyncHttpResponse, HttpRequest
 from azure.cosmos import PartitionKey
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 
 from cosmos_emulator import Emulator
-from cosmos_emulator.messages import Request, Response
 from cosmos_emulator.transports import EmulatorAsyncTransport
 
 OPERATIONS = 300
@@ -31,18 +31,17 @@ ROUNDS = 7
 QUERY = "SELECT TOP 50 * FROM c ORDER BY c.seq DESC"
 
 
-class NothingStored(Emulator):
-    """Answers items from one canned response; everything else as usual."""
+class NothingStored(EmulatorAsyncTransport):
+    """Answers for items with the first answer it got, without a look; all else as usual."""
 
-    canned: Response | None = None
+    canned: AsyncHttpResponse | None = None
 
-    async def exchange_async(self, request: Request, endpoint: str | None = None) -> Response:
-        if self.canned is not None and request.resource == "docs":
-            return self.canned
-        response = await super().exchange_async(request, endpoint)
-        if request.resource == "docs" and response.status == 200:
-            self.canned = response
-        return response
+    async def send(self, request: HttpRequest, **kwargs: Any) -> AsyncHttpResponse:
+        if "/docs" not in request.url:
+            return await super().send(request, **kwargs)
+        if self.canned is None:
+            self.canned = await super().send(request, **kwargs)
+        return self.canned
 
 
 def item(item_id: str, seq: int = 0) -> dict[str, Any]:
@@ -57,7 +56,7 @@ async def rate(operation: Callable[[int], Awaitable[Any]], first: int) -> float:
     return OPERATIONS / (time.perf_counter() - started)
 
 
-async def open_container(emulator: Emulator, client: CosmosClient) -> ContainerProxy:
+async def open_container(client: CosmosClient) -> ContainerProxy:
     database = await client.create_database_if_not_exists("db")
     return await database.create_container_if_not_exists("c", partition_key=PartitionKey("/pk"))
 
@@ -65,12 +64,12 @@ async def open_container(emulator: Emulator, client: CosmosClient) -> ContainerP
 async def points(path: str) -> dict[str, float]:
     """Rates of creates and reads as shares of those with nothing stored, medians of the rounds."""
     shares: dict[str, list[float]] = {"create": [], "read": []}
-    nothing, real = NothingStored(), Emulator(path)
+    nothing, real = Emulator(), Emulator(path)
     async with (
-        CosmosClient(nothing.endpoint, nothing.key, transport=transport(nothing)) as null_client,
-        CosmosClient(real.endpoint, real.key, transport=transport(real)) as client,
+        CosmosClient(nothing.endpoint, nothing.key, transport=NothingStored(nothing)) as null_sdk,
+        CosmosClient(real.endpoint, real.key, transport=real.async_transport()) as client,
     ):
-        null, store = await open_container(nothing, null_client), await open_container(real, client)
+        null, store = await open_container(null_sdk), await open_container(client)
         for container in (null, store):
             await container.create_item(item("one"))
             await container.read_item("one", "p")
@@ -89,17 +88,13 @@ async def points(path: str) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in shares.items()}
 
 
-def transport(emulator: Emulator) -> EmulatorAsyncTransport:
-    return emulator.async_transport()
-
-
 async def recent(path: str) -> float:
     """Time of the recent 50 of 10,000 items over that of 100."""
     emulator = Emulator(path)
     async with CosmosClient(
-        emulator.endpoint, emulator.key, transport=transport(emulator)
+        emulator.endpoint, emulator.key, transport=emulator.async_transport()
     ) as client:
-        container = await open_container(emulator, client)
+        container = await open_container(client)
         for key, count in (("short", 100), ("long", 10_000)):
             for start in range(0, count, 100):
                 batch = [

@@ -157,6 +157,7 @@ class ItemRoutes:
         with self._storage.reading() as connection:
             container = self._container(request)
             selection = self._queries.selection(request, container)
+            self._storage.ensure_feed_index(container.number)
             page = change_feed.read(
                 connection, container, self._clock.now(), request.headers, selection
             )

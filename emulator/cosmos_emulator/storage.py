@@ -44,7 +44,6 @@ CREATE TABLE items_{n} (
     ts INTEGER NOT NULL, ttl INTEGER, body TEXT NOT NULL);
 CREATE UNIQUE INDEX items_{n}_by_id ON items_{n} (pk, id);
 CREATE INDEX items_{n}_by_pk ON items_{n} (pk);
-CREATE INDEX items_{n}_by_version ON items_{n} (version);
 CREATE TABLE uniques_{n} (
     pk TEXT NOT NULL, rule INTEGER NOT NULL, value TEXT NOT NULL, seq INTEGER NOT NULL,
     PRIMARY KEY (pk, rule, value)) WITHOUT ROWID;
@@ -61,7 +60,7 @@ class Storage:
         self._in_memory = path == ":memory:"
         self._seen_version = -1
         self._on_foreign_change: list[Callable[[], None]] = []
-        self._sort_indexes: set[str] = set()
+        self._made_indexes: set[str] = set()
         self._connection = _open(path)
 
     def close(self) -> None:
@@ -116,10 +115,18 @@ class Storage:
         self._connection.execute(f"DROP TABLE items_{number}")
         self._connection.execute(f"DROP TABLE uniques_{number}")
 
+    def ensure_feed_index(self, number: int) -> None:
+        """Make the index of the change feed; those who never read it need not pay for it."""
+        name = f"items_{number}_by_version"
+        if name not in self._made_indexes:
+            with self.writing() as connection:
+                connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON items_{number} (version)")
+            self._made_indexes.add(name)
+
     def ensure_sort_index(self, number: int, terms: Sequence[str]) -> None:
         """Make the index by which SQLite reads a partition in the order of ``terms``."""
         name = f"sort_{number}_" + hashlib.sha256("\n".join(terms).encode()).hexdigest()[:16]
-        if name in self._sort_indexes:
+        if name in self._made_indexes:
             return
         with self.writing() as connection:
             (count,) = connection.execute(
@@ -130,7 +137,7 @@ class Storage:
                 connection.execute(
                     f"CREATE INDEX IF NOT EXISTS {name} ON items_{number} (pk, {', '.join(terms)})"
                 )
-        self._sort_indexes.add(name)
+        self._made_indexes.add(name)
 
 
 @contextmanager
@@ -189,6 +196,8 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA temp_store = MEMORY")
+    # A longer log: moving it into the file is what waits for the disk.
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have made the tables between the look above and the lock.
