@@ -64,13 +64,13 @@ class Authenticator:
                 "x-ms-date or date header."
             )
         given = signature.encode()
-        if not any(
-            hmac.compare_digest(given, self._sign(request, link, date)) for link in _links(request)
-        ):
-            raise Unauthorized(
-                "The input authorization token can't serve the request. The wrong key is being "
-                "used or the expected payload is not built as per the protocol."
-            )
+        for link in _links(request):
+            if hmac.compare_digest(given, self._sign(request, link, date)):
+                return
+        raise Unauthorized(
+            "The input authorization token can't serve the request. The wrong key is being "
+            "used or the expected payload is not built as per the protocol."
+        )
 
     def _sign(self, request: Request, link: str, date: str) -> bytes:
         text = f"{request.method.lower()}\n{request.resource}\n{link}\n{date.lower()}\n\n"

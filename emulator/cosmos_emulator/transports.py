@@ -86,8 +86,10 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
 def _incoming(request: HttpRequest) -> Request:
     data: Any = request.data
     body = data.encode() if isinstance(data, str) else bytes(data or b"")
+    if not isinstance(request.headers, CaseInsensitiveDict):
+        request.headers = CaseInsensitiveDict(request.headers)
     url = urlsplit(request.url)
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = dict(CaseInsensitiveDict.lowerkey_items(request.headers))
     return Request(request.method, url.path, headers, body)
 
 
