@@ -11,7 +11,7 @@ from .documents import check_id, check_size, dumps, load_object
 from .errors import BadRequest, NotAllowed, NotFound
 from .messages import JSON, Document, Request, Response
 from .permissions import ResourceTokens, check_definition
-from .query_routes import check_scope, query_spec, run_page
+from .query_routes import query_spec, run_page
 from .ranges import count_for
 from .sources import TableSource
 from .storage import Storage
@@ -51,7 +51,7 @@ class CatalogRoutes:
         if operation == "query":
             text, parameters = query_spec(request)
             if kind == "conflicts":
-                check_scope(request)
+                _check_scope(request)
             return self._list(request, kind, parent, text, parameters)
         if operation == "list":
             return self._list(request, kind, parent, "SELECT * FROM r", [])
@@ -163,6 +163,18 @@ class CatalogRoutes:
         if page.continuation:
             headers["x-ms-continuation"] = page.continuation
         return Response(200, headers, dumps(body).encode())
+
+
+def _check_scope(request: Request) -> None:
+    """A query over the conflicts of all partitions must say that it means it."""
+    if "x-ms-documentdb-partitionkey" not in request.headers and not request.flag(
+        "x-ms-documentdb-query-enablecrosspartition"
+    ):
+        raise BadRequest(
+            "Cross partition query is required but disabled. Please set "
+            "x-ms-documentdb-query-enablecrosspartition to true, specify "
+            "x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+        )
 
 
 def _offer(headers: dict[str, str]) -> Document | None:

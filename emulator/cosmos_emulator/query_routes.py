@@ -44,7 +44,6 @@ class QueryRoutes:
 
     def query(self, request: Request) -> Response:
         text, parameters = query_spec(request)
-        check_scope(request)
         return self._run(request, text, parameters)
 
     def feed(self, request: Request) -> Response:
@@ -152,23 +151,6 @@ def _metrics(page: query.Page, started: float, output: int) -> str:
         "indexUtilizationRatio": "1.00",
     }
     return ";".join(f"{name}={value}" for name, value in figures.items())
-
-
-def check_scope(request: Request) -> None:
-    """A query over all partitions must say that it means it."""
-    named = {
-        "x-ms-documentdb-partitionkey",
-        "x-ms-documentdb-partitionkeyrangeid",
-        "x-ms-start-epk",
-    }
-    if named.isdisjoint(request.headers) and not request.flag(
-        "x-ms-documentdb-query-enablecrosspartition"
-    ):
-        raise BadRequest(
-            "Cross partition query is required but disabled. Please set "
-            "x-ms-documentdb-query-enablecrosspartition to true, specify "
-            "x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
-        )
 
 
 def query_spec(request: Request) -> tuple[str, list[dict[str, Any]]]:
