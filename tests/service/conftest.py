@@ -1,31 +1,18 @@
-"""An emulator, and services on it that are closed at the end."""
+"""These tests look into the emulator's request log and make it fail: they are always on it."""
 
 from __future__ import annotations
 
 import pytest
 
-from cosmos_emulator import Emulator
-from cosmosservice import CosmosSessionService
+from tests.support.stores import CosmosStore
 
 
 @pytest.fixture
-def emulator():
-    with Emulator() as made:
-        yield made
-
-
-@pytest.fixture
-async def open_service(emulator):
+async def open_service(connect_embedded):
     """Each call is another process, as far as the store can tell."""
-    made = []
-
-    def connect(**options) -> CosmosSessionService:
-        made.append(CosmosSessionService.embedded(emulator, **options))
-        return made[-1]
-
-    yield connect
-    for service in made:
-        await service.close()
+    store = CosmosStore(connect_embedded)
+    yield store.open
+    await store.close()
 
 
 @pytest.fixture

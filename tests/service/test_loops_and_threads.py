@@ -24,7 +24,7 @@ def test_a_thousand_loops_leave_nothing_behind(emulator, recwarn):
     for _ in range(1000):
         asyncio.run(service.get_user_state(**WHO))
     gc.collect()
-    assert threading.active_count() == before[0]
+    assert threading.active_count() <= before[0]
     assert len(gc.get_objects()) < before[1] + 5000
     asyncio.run(service.close())
     assert not [each for each in recwarn if issubclass(each.category, ResourceWarning)]
