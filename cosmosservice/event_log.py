@@ -23,6 +23,7 @@ from cosmosservice.data_converters import (
     fields_to_event,
     from_json,
     to_json,
+    wire_size,
 )
 from cosmosservice.documents import (
     CHUNK,
@@ -145,7 +146,7 @@ class EventLog:
             fields: Document = {"event_id": record.event_id, "timestamp": record.timestamp}
         else:
             fields = from_json(record.raw)
-            if len(record.raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
+            if wire_size(record.raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
                 record.chunks = record.chunks or await self._upload(key, record, ttl)
                 fields = {name: fields[name] for name in _READABLE if name in fields}
                 fields["chunks"] = record.chunks

@@ -10,7 +10,7 @@ from typing import Any
 
 from cosmosservice.cache import Cache
 from cosmosservice.cosmos_client import NOT_MODIFIED, Container, NotFound
-from cosmosservice.data_converters import to_json
+from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.documents import (
     ACTIVE,
     APP_STATE,
@@ -49,7 +49,7 @@ class SessionDocument:
     @property
     def size(self) -> int:
         if not self._size:
-            self._size = len(to_json(self.body))
+            self._size = wire_size(to_json(self.body))
         return self._size
 
     @property

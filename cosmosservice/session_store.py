@@ -19,7 +19,7 @@ from cosmosservice.cache import Cache
 from cosmosservice.concurrency import Locks
 from cosmosservice.connection import Connection
 from cosmosservice.cosmos_client import Conflict, NotFound, PreconditionFailed
-from cosmosservice.data_converters import to_json
+from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.documents import (
     ACTIVE,
     APP_STATE,
@@ -278,7 +278,7 @@ class SessionStore:
         self.states.check_size(key.app, deltas.app, operation)
         if not deltas.session:
             return
-        size = len(to_json(deltas.session)) + self._state_size(key)
+        size = wire_size(to_json(deltas.session)) + self._state_size(key)
         if size > ITEM_LIMIT:
             raise TooLargeError(
                 f"{operation}: the state of session {key.session_id!r} would have about {size:,}"
@@ -290,7 +290,9 @@ class SessionStore:
         known, view = self.documents.known(key), self.views.of(key)
         behind = view.after(known.revision) if known is not None and view is not None else None
         return (known.size if known is not None else 0) + sum(
-            len(to_json(record.deltas.session)) for record in behind or () if record.deltas.session
+            wire_size(to_json(record.deltas.session))
+            for record in behind or ()
+            if record.deltas.session
         )
 
     async def flush(self) -> None:

@@ -21,7 +21,7 @@ from cosmosservice.cosmos_client import (
     NotFound,
     PreconditionFailed,
 )
-from cosmosservice.data_converters import to_json
+from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.documents import (
     APP_STATE,
     ITEM_LIMIT,
@@ -134,7 +134,7 @@ class StateDocuments:
         if not delta:
             return
         known: StateDocument | None = self._cache.get(key)
-        size = len(to_json(dict(delta))) + (known.size if known is not None else 0)
+        size = wire_size(to_json(dict(delta))) + (known.size if known is not None else 0)
         if size > ITEM_LIMIT:
             scope = "app:" if key.kind == APP_STATE else "user:"
             raise TooLargeError(
@@ -194,7 +194,7 @@ class StateDocuments:
                 self._cache.drop(key)
                 await asyncio.sleep(_BACKOFF * min(attempt, 20) * random.uniform(0.2, 1))
                 continue
-            new.size = len(to_json(document))
+            new.size = wire_size(to_json(document))
             self._remember(new)
             return
         raise UnavailableError(
@@ -234,5 +234,5 @@ def parse_state(key: StateKey, found: Document) -> StateDocument:
         str(found.get("_etag", "")),
         state if isinstance(state, dict) else {},
         stamps if isinstance(stamps, dict) else {},
-        len(to_json(found)),
+        wire_size(to_json(found)),
     )

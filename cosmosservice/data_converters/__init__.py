@@ -1,7 +1,7 @@
 """ADK's objects as JSON documents and back, without loss."""
 
 from .events import ENVELOPE, UNREADABLE, event_to_fields, fields_to_event
-from .text import from_json, to_json
+from .text import from_json, to_json, wire_size
 from .values import decode_state, decode_value, encode_state, encode_value
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "fields_to_event",
     "from_json",
     "to_json",
+    "wire_size",
 ]

@@ -24,7 +24,7 @@ def encode_key(key: Any, child: Callable[[Any], Any]) -> str:
 
 
 def escape_key(key: Any, child: Callable[[Any], Any]) -> str:
-    return _ESCAPED + to_json(child(key)).decode("ascii")
+    return _ESCAPED + to_json(child(key)).decode()
 
 
 def decode_key(key: str, child: Callable[[Any], Any]) -> Any:

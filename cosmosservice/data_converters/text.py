@@ -5,13 +5,26 @@ from typing import Any
 
 import pydantic_core
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+_escaped = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_ASCII = bytes(range(128))
 
 
 def to_json(document: Any) -> bytes:
-    """Compact ASCII JSON: what the Cosmos SDK sends."""
-    return _encode(document).encode("ascii")
+    """Compact JSON. What is no Unicode text, such as half of a surrogate pair, is escaped."""
+    try:
+        return pydantic_core.to_json(document, inf_nan_mode="constants")
+    except pydantic_core.PydanticSerializationError:
+        return _escaped(document).encode("ascii")
 
 
 def from_json(raw: bytes | str) -> Any:
     return pydantic_core.from_json(raw)
+
+
+def wire_size(raw: bytes) -> int:
+    r"""How many bytes the Cosmos SDK sends for this JSON: it escapes what is not ASCII (\u00e9)."""
+    size = len(raw) + 5 * raw.count(b"\x7f")
+    if raw.isascii():
+        return size
+    other = raw.translate(None, _ASCII)
+    return size - len(other) + 6 * (len(other.decode().encode("utf-16-le")) // 2)

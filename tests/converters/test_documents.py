@@ -30,7 +30,6 @@ from cosmosservice.data_converters import (
     event_to_fields,
     events,
     fields_to_event,
-    to_json,
 )
 
 from .support import depth, same, through_the_store
@@ -322,11 +321,3 @@ def test_a_value_that_contains_itself_is_cut_there_with_a_warning(kind, caplog):
     back = decode_state(document)
     assert back["other"] == 1
     assert back["loop"]["name"] == "loop"
-
-
-def test_a_document_as_text_is_what_travels():
-    document = {"a": [1, "é"], "b": None}
-    text = to_json(document)
-    assert text == b'{"a":[1,"\\u00e9"],"b":null}'
-    with pytest.raises(ValueError, match="JSON"):
-        to_json({"nan": math.nan})
