@@ -1,0 +1,1 @@
+"""Proofs by enumeration that the guarantees hold: see docs/reliability.md."""

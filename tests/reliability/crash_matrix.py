@@ -1,0 +1,276 @@
+"""Every request of every operation, failing in every way.
+
+The requests are those that the emulator logs when nothing fails, so that a new request is covered by
+itself. Each case has a store of its own and runs in virtual time:
+
+    the operation, with the fault at its n-th request
+    → a new process looks: as before or as after, never between; every guarantee holds
+    → the operation is tried again: it succeeds, or says truthfully why not
+    → a new process looks, and a second look finds nothing left to write
+
+    python -m tests.reliability.crash_matrix [--json] [OPERATION …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cosmos_emulator.requests_log import RequestRecord
+from tests.reliability.guarantees import Broken, Picture, View, check_guarantees
+from tests.reliability.operations import OPERATIONS, THIS, WHERE, Operation, Stage, attempt
+from tests.reliability.simulation import Killed, simulate
+
+GIVEN_UP = {"UnavailableError", "ThrottledError", "stored, state follows"}
+NO_ANSWER = {"killed", "cancelled"}
+
+Arm = Callable[[Stage, asyncio.Task[str], int], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`arm` makes the n-th request fail. `bearable`: the caller should not notice."""
+
+    name: str
+    arm: Arm
+    bearable: bool = False
+
+
+def _rule(method: str, *args: Any, **options: Any) -> Arm:
+    return lambda stage, _, n: getattr(stage.emulator.faults, method)(*args, nth=n, **options)
+
+
+def _kill(when: str) -> Arm:
+    def arm(stage: Stage, _: asyncio.Task[str], n: int) -> None:
+        def hook(_: RequestRecord) -> None:
+            stage.victim.kill()
+            raise Killed
+
+        stage.emulator.faults.call(hook, when=when, nth=n)  # type: ignore[arg-type]
+
+    return arm
+
+
+def _cancel(when: str) -> Arm:
+    def arm(stage: Stage, task: asyncio.Task[str], n: int) -> None:
+        async def hook(_: RequestRecord) -> None:
+            task.cancel()
+            for _ in range(10):  # until it has arrived wherever it goes
+                await asyncio.sleep(0)
+
+        stage.emulator.faults.call(hook, when=when, nth=n)  # type: ignore[arg-type]
+
+    return arm
+
+
+FAULTS = [
+    Fault("dropped before", _rule("drop_before"), bearable=True),
+    Fault("dropped after", _rule("drop_after"), bearable=True),
+    Fault("429 once", _rule("throttle", retry_after_ms=1), bearable=True),
+    Fault("429 for long", _rule("throttle", retry_after_ms=1, times=None)),
+    Fault("503", _rule("fail", 503), bearable=True),
+    Fault("408", _rule("fail", 408), bearable=True),
+    Fault("outage", _rule("drop_before", times=None)),
+    Fault("answers lost", _rule("drop_after", times=None)),
+    Fault("killed before", _kill("before")),
+    Fault("killed after", _kill("after")),
+    Fault("cancelled before", _cancel("before")),
+    Fault("cancelled after", _cancel("after")),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One cell of the matrix. `look`: a reader comes before the operation is tried again."""
+
+    operation: str
+    place: int
+    request: str
+    fault: str
+    look: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the callers were told, the first time and when they tried again."""
+
+    case: Case
+    first: str
+    again: str
+    problem: str | None = None
+
+
+def requests_of(operation: Operation) -> list[str]:
+    """What the operation sends when nothing fails, in order."""
+
+    async def record() -> list[str]:
+        for_looking, stage = Stage(**operation.options), Stage(**operation.options)
+        await operation.prepare(for_looking)
+        assert await _look(for_looking) == operation.before
+        await operation.prepare(stage)
+        stage.emulator.clear_requests()
+        told = await attempt(_operate(operation, stage))
+        assert told == (operation.refusal.__name__ if operation.refusal else "ok")
+        sent = [
+            f"{each.operation} {each.container or each.resource}"
+            for each in stage.emulator.requests
+        ]
+        assert await _look(stage) == operation.after
+        return sent
+
+    return simulate(record)
+
+
+def cases(operation: Operation) -> Iterator[Case]:
+    for place, request in enumerate(requests_of(operation), 1):
+        for number, fault in enumerate(FAULTS):
+            yield Case(operation.name, place, request, fault.name, look=(place + number) % 2 == 0)
+
+
+def run(case: Case) -> Outcome:
+    """Plays the case. The outcome names the problem, if there is one."""
+    told = ["", ""]
+    try:
+        simulate(lambda: _play(case, told))
+        problem = None
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    return Outcome(case, told[0], told[1], problem)
+
+
+async def _play(case: Case, told: list[str]) -> None:
+    operation = next(each for each in OPERATIONS if each.name == case.operation)
+    fault = next(each for each in FAULTS if each.name == case.fault)
+    refusal = operation.refusal.__name__ if operation.refusal else None
+    stage = Stage(**operation.options)
+    await operation.prepare(stage)
+    before, after = operation.before, operation.after
+
+    started = asyncio.Event()
+
+    async def first() -> str:
+        await started.wait()
+        return await attempt(_operate(operation, stage))
+
+    task = asyncio.create_task(first())
+    fault.arm(stage, task, case.place)
+    started.set()
+    told[0] = await task
+    stage.emulator.faults.clear()
+    allowed = {refusal or "ok"}
+    if not fault.bearable:
+        allowed |= GIVEN_UP | NO_ANSWER
+        if refusal and case.fault.startswith("cancelled"):
+            allowed.add("ok")
+    _expect(told[0] in allowed, f"the caller was told {told[0]}")
+    _session_object(stage)
+
+    alive = not stage.victim.wire.dead
+    possible = [after] if told[0] in ("ok", "stored, state follows") else [before, after]
+    if case.look:
+        await _check(stage, possible)
+    process = stage.victim if alive else stage.fresh()
+    told[1] = await attempt(operation.run(stage, process))
+    allowed = {refusal or "ok"}
+    if operation.again is not None:
+        allowed.add(operation.again.__name__)
+    _expect(told[1] in allowed, f"when tried again, the caller was told {told[1]}")
+    if alive:
+        _session_object(stage)
+    await process.service.flush()
+    await _check(stage, [after])
+
+
+async def _operate(operation: Operation, stage: Stage) -> None:
+    await operation.run(stage, stage.victim)
+    await stage.victim.service.flush()
+
+
+async def _check(stage: Stage, possible: list[View]) -> None:
+    """Two new processes look, one after the other."""
+    check_guarantees(stage.emulator, stage.history)
+    seen = await _look(stage)
+    _expect(seen in possible, f"a reader sees {seen}, not one of {possible}")
+    picture = check_guarantees(stage.emulator, stage.history, settled=seen is not None)
+    again = await _look(stage)
+    _expect(again == seen, f"a second reader sees {again} instead of {seen}")
+    _expect(Picture(stage.emulator).dump() == picture.dump(), "a second look writes something")
+
+
+async def _look(stage: Stage) -> View:
+    reader = stage.fresh()
+    expected = Picture(stage.emulator).view(WHERE)
+    found = await reader.service.get_session(**THIS)
+    seen = None if found is None else ([each.id for each in found.events], found.state)
+    _expect(seen == expected, f"a reader sees {seen} where {expected} is stored")
+    await reader.service.close()
+    return seen
+
+
+def _session_object(stage: Stage) -> None:
+    """The caller's object holds an event if and only if the store does."""
+    if stage.event is None or stage.victim.wire.dead or stage.session is None:
+        return
+    held = [each.id for each in stage.session.events]
+    log = Picture(stage.emulator).live(WHERE)
+    there = [each["event_id"] for each in log if each["document_type"] == "adk_event"]
+    told = stage.event.id in stage.history.stored
+    if told:
+        _expect(held == there, f"the session object holds {held}, the store {there}")
+
+
+def _expect(holds: bool, problem: str) -> None:
+    if not holds:
+        raise Broken(problem)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Fails every request of every operation.")
+    parser.add_argument("operations", nargs="*", help="only these; default: all")
+    parser.add_argument("--json", action="store_true", help="every case, instead of the table")
+    options = parser.parse_args(arguments)
+    logging.getLogger("cosmosservice").setLevel(logging.CRITICAL)  # faults are expected here
+    chosen = [
+        each for each in OPERATIONS if not options.operations or each.name in options.operations
+    ]
+    outcomes = [run(case) for operation in chosen for case in cases(operation)]
+    if options.json:
+        print(json.dumps([asdict(each) for each in outcomes], indent=1))
+    else:
+        _print(outcomes)
+    return 1 if any(each.problem for each in outcomes) else 0
+
+
+def _print(outcomes: list[Outcome]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    table = Table("operation", "requests", *(fault.name for fault in FAULTS))
+    for operation in dict.fromkeys(each.case.operation for each in outcomes):
+        mine = [each for each in outcomes if each.case.operation == operation]
+        cells = []
+        for fault in FAULTS:
+            told = Counter(
+                "BROKEN" if each.problem else each.first
+                for each in mine
+                if each.case.fault == fault.name
+            )
+            cells.append("\n".join(f"{count} {word}" for word, count in told.most_common()))
+        table.add_row(operation, str(max(each.case.place for each in mine)), *cells)
+    console.print(table)
+    broken = [each for each in outcomes if each.problem]
+    for each in broken:
+        console.print(f"{each.case}: {each.first}, {each.again}\n    {each.problem}", markup=False)
+    console.print(f"{len(outcomes)} cases, {len(broken)} broken.")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,337 @@
+"""The guarantees, checked on the raw documents of a store. Uses nothing of the service's own code.
+
+A `History` says what callers asked for and were told. A `Picture` is what is stored, and what a
+reader must make of it. `check_guarantees` compares the two.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from cosmos_emulator import Emulator
+
+APP = "app"
+_PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
+
+Document = dict[str, Any]
+Where = tuple[str, str]  # user, session
+View = tuple[list[str], dict[str, Any]] | None  # event ids and state, or no session
+
+
+class Broken(AssertionError):
+    """Guarantees that do not hold."""
+
+
+@dataclass
+class History:
+    """What callers were told. Every event's id occurs in the values that its delta sets."""
+
+    stored: dict[str, Where] = field(default_factory=dict)  # acknowledged events
+    pending: set[str] = field(default_factory=set)  # of those: their shared state may follow later
+    refused: set[str] = field(default_factory=set)  # events that left no trace
+    unknown: set[str] = field(default_factory=set)  # no answer: there, or not
+    initial: dict[str, dict[str, Any]] = field(default_factory=dict)  # by state["born"]
+    purged: set[Where] = field(default_factory=set)  # of which no content may be left
+
+
+class Picture:
+    """Everything that is stored."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self.documents = list(_everything(emulator))
+        self.sessions: dict[Where, Document] = {}
+        self.logs: dict[Where, list[Document]] = {}
+        self.chunks: dict[str, Document] = {}
+        self.states: dict[tuple[str, str], Document] = {}  # (kind, user)
+        for document in sorted(self.documents, key=lambda each: each["id"]):
+            kind = document["document_type"]
+            if kind == "session":
+                self.sessions[_where(document)] = document
+            elif kind in ("user_state", "app_state"):
+                self.states[kind, document["user_id"]] = document
+            elif kind == "chunk":
+                self.chunks[document["id"]] = document
+            else:
+                self.logs.setdefault(_where(document), []).append(document)
+
+    def dump(self) -> str:
+        """Every byte: two dumps are equal if nothing was written in between."""
+        return json.dumps(sorted(self.documents, key=lambda each: each["id"]), sort_keys=True)
+
+    def live(self, where: Where) -> list[Document]:
+        """The records of the session's present incarnation, whole."""
+        session = self.sessions.get(where)
+        if session is None:
+            return []
+        return [
+            self.body(record)
+            for record in self.logs.get(where, [])
+            if record["incarnation"] == session["incarnation"]
+        ]
+
+    def view(self, where: Where) -> View:
+        """What a reader must see."""
+        session = self.sessions.get(where)
+        if session is None or session["status"] in ("deleted", "purging", "purged"):
+            return None
+        records = self.live(where)
+        behind = [record for record in records if record["seq"] > session["revision"]]
+        if session["status"] == "active" and _in_force(behind):
+            return None
+        state = dict(session["state"])
+        for record in behind:
+            state.update(_scope(record, ""))
+        shared = [self.state("user_state", where, records), self.state("app_state", where, records)]
+        events = [
+            record["event_id"] for record in records if record["document_type"] == "adk_event"
+        ]
+        return events, state | shared[0] | shared[1]
+
+    def state(self, kind: str, where: Where, records: list[Document]) -> dict[str, Any]:
+        """User or app state with prefixes: the document, and what this log has beyond it."""
+        prefix = "user:" if kind == "user_state" else "app:"
+        document = self._state_document(kind, where[0])
+        newest = {
+            key: (tuple(document["stamps"][key]), value) for key, value in document["state"].items()
+        }
+        for key, stamp, value in self.changes(kind, where, records):
+            if key not in newest or newest[key][0] < stamp:
+                newest[key] = (stamp, value)
+        return {prefix + key: value for key, (_, value) in newest.items()}
+
+    def changes(
+        self, kind: str, where: Where, records: list[Document]
+    ) -> list[tuple[str, tuple[int, str], Any]]:
+        """What a session does to user or app state: (key, stamp, value)."""
+        prefix = "user:" if kind == "user_state" else "app:"
+        session = self.sessions.get(where, {})
+        found = []
+        pending = session.get("pending", {})
+        for key, value in pending.get(prefix.rstrip(":"), {}).items():
+            found.append((key, (pending["stamp"], f"create-{session['incarnation']}"), value))
+        for record in records:
+            stamp = (record["stamp"], record["event_id"])
+            for key, value in _scope(record, prefix).items():
+                found.append((key.removeprefix(prefix), stamp, value))
+        return found
+
+    def _state_document(self, kind: str, user: str) -> Document:
+        partition = user if kind == "user_state" else f"app:{APP}"
+        return self.states.get((kind, partition), {"state": {}, "stamps": {}})
+
+    def body(self, event: Document) -> Document:
+        """The event with what its chunks hold, as far as they are whole."""
+        try:
+            return self.whole(event)
+        except Exception:
+            return event
+
+    def whole(self, event: Document) -> Document:
+        """The event with what its chunks hold. Raises if they are not whole."""
+        if "chunks" not in event:
+            return event
+        told = event["chunks"]
+        prefix = event["id"].split(".")[0]
+        ids = [
+            f"{prefix}-{event['incarnation']}-{told['upload']}-{number:04d}"
+            for number in range(told["count"])
+        ]
+        packed = b"".join(base64.b64decode(self.chunks[each]["data"]) for each in ids)
+        raw = zlib.decompress(packed)
+        assert hashlib.sha256(raw).hexdigest() == told["sha256"]
+        return event | json.loads(raw)
+
+
+def _everything(emulator: Emulator) -> Iterator[Document]:
+    """Straight from the emulator's tables: a look that costs nothing and changes nothing."""
+    with emulator._storage.reading() as tables:
+        for (number,) in tables.execute("SELECT num FROM containers").fetchall():
+            for (body,) in tables.execute(f"SELECT body FROM items_{number}"):
+                yield json.loads(body)
+
+
+def check_guarantees(emulator: Emulator, history: History, *, settled: bool = False) -> Picture:
+    """Raises Broken with all that is wrong. `settled`: every session was read and flushed since."""
+    picture = Picture(emulator)
+    problems: list[str] = []
+    for where in picture.logs.keys() | picture.sessions.keys():
+        problems += _log(picture, where)
+        problems += _session(picture, where, history)
+        if settled:
+            problems += _followed(picture, where)
+    problems += _events(picture, history)
+    problems += _chunks(picture, history)
+    problems += _shared_state(picture, history, settled)
+    if problems:
+        raise Broken("\n".join(problems))
+    return picture
+
+
+def _log(picture: Picture, where: Where) -> list[str]:
+    """Places are taken once, without a hole, and nothing stands behind a tombstone."""
+    problems = []
+    records = picture.logs.get(where, [])
+    expected = 1
+    last: Document | None = None
+    for record in records:
+        place = _PLACE.fullmatch(record["id"])
+        if place is None or (int(place[1]), place[2]) != (record["seq"], record["incarnation"]):
+            problems.append(f"G1 {where}: {record['id']} is not the place that it says")
+        if record["seq"] != expected:
+            problems.append(f"G1 {where}: {record['seq']} stands where {expected} should")
+        expected = record["seq"] + 1
+        if last is not None:
+            same = last["incarnation"] == record["incarnation"]
+            ended = last["document_type"] == "tombstone"
+            if same and ended != (record["document_type"] == "restored"):
+                problems.append(f"G6 {where}: {record['document_type']} behind a tombstone")
+            if not same and not ended:
+                problems.append(f"G7 {where}: an incarnation ends without a tombstone")
+        last = record
+    return problems
+
+
+def _session(picture: Picture, where: Where, history: History) -> list[str]:
+    session = picture.sessions.get(where)
+    if session is None:
+        return [f"G3 {where}: a log without a session document"]
+    records = picture.live(where)
+    revision, status = session["revision"], session["status"]
+    problems = []
+    if records and records[0]["seq"] != session["first_seq"]:
+        problems.append(f"G3 {where}: the log begins at {records[0]['seq']}")
+    if revision >= session["first_seq"] and (not records or records[-1]["seq"] < revision):
+        problems.append(f"G3 {where}: revision {revision} is beyond the log")
+    done = [record for record in records if record["seq"] <= revision]
+    if (status == "active") == _in_force(done):
+        problems.append(f"G6 {where}: status {status} at revision {revision} contradicts the log")
+    if status in ("purging", "purged"):
+        if session["state"]:
+            problems.append(f"purge {where}: the state is still there")
+        return problems
+    state = dict(history.initial[session["state"]["born"]])
+    for record in done:
+        state.update(_scope(record, ""))
+    if session["state"] != state:
+        problems.append(f"G3 {where}: state {session['state']} is not the fold {state}")
+    return problems
+
+
+def _followed(picture: Picture, where: Where) -> list[str]:
+    """After a reader was there: nothing is half done."""
+    session, records = picture.sessions[where], picture.live(where)
+    if session["status"] in ("restoring", "purging"):
+        return [f"{where}: still {session['status']}"]
+    if records and session["revision"] != records[-1]["seq"]:
+        return [f"G3 {where}: revision {session['revision']} of {records[-1]['seq']}"]
+    return []
+
+
+def _events(picture: Picture, history: History) -> list[str]:
+    problems = []
+    places: dict[str, list[Where]] = {}
+    for where, records in picture.logs.items():
+        for record in records:
+            if record["document_type"] in ("adk_event", "stub"):
+                places.setdefault(record["event_id"], []).append(where)
+            if record["document_type"] == "adk_event" and where in history.purged:
+                problems.append(f"purge {where}: event {record['event_id']} is still there")
+    for event_id, where in history.stored.items():
+        if places.get(event_id) != [where]:
+            problems.append(f"G1 {event_id}: stored in {where}, found in {places.get(event_id)}")
+    for event_id, found in places.items():
+        if len(found) > 1:
+            problems.append(f"G1 {event_id}: stored {len(found)} times")
+        if event_id not in history.stored.keys() | history.unknown:
+            problems.append(f"G5 {event_id}: nobody was told that it is stored")
+    text = picture.dump() if history.refused else ""
+    problems += [
+        f"G5 {each}: refused, but it left a trace" for each in history.refused if each in text
+    ]
+    return problems
+
+
+def _chunks(picture: Picture, history: History) -> list[str]:
+    problems = []
+    used = set()
+    for records in picture.logs.values():
+        for record in records:
+            if "chunks" not in record:
+                continue
+            try:
+                picture.whole(record)
+            except Exception as problem:
+                problems.append(f"G1 {record['event_id']}: its body is lost ({problem!r})")
+            used.add((record["event_id"], record["chunks"]["upload"]))
+    for chunk in picture.chunks.values():
+        upload = chunk["id"].split("-")[-2]
+        known = (chunk["event_id"], upload) in used
+        # A writer that was cut off may leave chunks behind, which purge removes.
+        if not known and chunk["event_id"] not in history.unknown:
+            problems.append(f"G5 {chunk['event_id']}: a chunk that belongs to no event")
+        if _where(chunk) in history.purged:
+            problems.append(f"purge: a chunk of {chunk['event_id']} is still there")
+    return problems
+
+
+def _shared_state(picture: Picture, history: History, settled: bool) -> list[str]:
+    """Per key the largest stamp wins; nothing merged is older than what was acknowledged."""
+    problems = []
+    made: dict[tuple[str, str, str], list[tuple[tuple[int, str], Any]]] = {}
+    for where in picture.logs.keys() | picture.sessions.keys():
+        records = [picture.body(record) for record in picture.logs.get(where, [])]
+        for kind in ("user_state", "app_state"):
+            partition = where[0] if kind == "user_state" else f"app:{APP}"
+            for key, stamp, value in picture.changes(kind, where, records):
+                made.setdefault((kind, partition, key), []).append((stamp, value))
+    for (kind, partition, key), changes in made.items():
+        document = picture.states.get((kind, partition), {"state": {}, "stamps": {}})
+        current = tuple(document["stamps"].get(key, (0, "")))
+        for stamp, value in changes:
+            due = settled or (stamp[1] in history.stored and stamp[1] not in history.pending)
+            if due and stamp > current:
+                problems.append(f"G8 {kind} {key}: {value!r} of {stamp} is lost to {current}")
+            if stamp == current and document["state"].get(key) != value:
+                problems.append(f"G8 {kind} {key}: not the value of {stamp}")
+    for (kind, partition), document in picture.states.items():
+        for key, (stamp, source) in document["stamps"].items():
+            origins = [each for each, _ in made.get((kind, partition, key), [])]
+            gone = source.startswith("create-") or _purged(picture, source)
+            if (stamp, source) not in origins and not gone:
+                problems.append(f"G5 {kind} {key}: comes from {source}, which is not stored")
+        if document["state"].keys() != document["stamps"].keys():
+            problems.append(f"G8 {kind}: keys without stamps, or stamps without keys")
+    return problems
+
+
+def _purged(picture: Picture, event_id: str) -> bool:
+    return any(
+        record["event_id"] == event_id and record["document_type"] == "stub"
+        for records in picture.logs.values()
+        for record in records
+    )
+
+
+def _where(document: Document) -> Where:
+    return document["user_id"], document["session_id"]
+
+
+def _in_force(records: list[Document]) -> bool:
+    """Whether a tombstone is the last word of these records."""
+    marks = [r["document_type"] for r in records if r["document_type"] in ("tombstone", "restored")]
+    return marks[-1:] == ["tombstone"]
+
+
+def _scope(record: Document, prefix: str) -> dict[str, Any]:
+    """What the event changes in one scope; `prefix` "" is the session's own."""
+    delta = (record.get("actions") or {}).get("state_delta", {})
+    if prefix:
+        return {key: value for key, value in delta.items() if key.startswith(prefix)}
+    return {key: value for key, value in delta.items() if not key.startswith(("user:", "app:"))}

@@ -1,0 +1,326 @@
+"""The operations whose every request is made to fail, and what each leads to."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.adk.events import Event
+from google.adk.sessions import Session
+from google.genai import types
+
+from cosmos_emulator import Emulator
+from cosmosservice.errors import (
+    AlreadyExistsError,
+    SessionNotFoundError,
+    StaleSessionError,
+    StateUpdatePendingError,
+    StorageError,
+)
+from tests.reliability.guarantees import APP, History, View
+from tests.reliability.simulation import Killed, Process
+from tests.support.adk import event
+
+USER, ID = "ann", "s"
+WHERE = (USER, ID)
+WHO = {"app_name": APP, "user_id": USER}
+THIS = WHO | {"session_id": ID}
+REFUSALS = (StaleSessionError, SessionNotFoundError, AlreadyExistsError)
+
+# Random, so that it does not compress: two chunks.
+LARGE = random.Random(0).randbytes(2_200_000)
+
+
+class Stage:
+    """A store, the process whose requests fail, and what it holds and was told."""
+
+    def __init__(self, **options: Any) -> None:
+        self.emulator = Emulator()
+        self.history = History()
+        self.victim = Process(self.emulator, **options)
+        self.session: Session | None = None  # the victim's
+        self.event: Event | None = None  # the one that the operation appends
+
+    def fresh(self) -> Process:
+        """Another process, which has seen nothing."""
+        return Process(self.emulator, ensure="never")
+
+    async def create(self, process: Process, born: str, **state: Any) -> Session:
+        initial = {"born": born} | state
+        own = {k: v for k, v in initial.items() if not k.startswith(("user:", "app:"))}
+        self.history.initial[born] = own
+        return await process.service.create_session(**THIS, state=initial)
+
+    async def append(self, process: Process, session: Session, said: Event) -> None:
+        """Appends, and writes down what the caller was told."""
+        history = self.history
+        history.unknown.add(said.id)
+        try:
+            await process.service.append_event(session, said)
+        except REFUSALS:
+            if said.id not in history.stored:
+                history.unknown.discard(said.id)
+                history.refused.add(said.id)
+            raise
+        except StateUpdatePendingError:
+            history.pending.add(said.id)
+            history.stored[said.id] = (session.user_id, session.id)
+            raise
+        history.stored[said.id] = (session.user_id, session.id)
+
+
+def say(name: str, *scopes: str, large: bool = False) -> Event:
+    """An event whose id, and whose value in every scope, is its name."""
+    delta = {f"{scope}{'' if scope.endswith(':') else '_'}key": name for scope in scopes}
+    content = None
+    if large:
+        blob = types.Blob(data=LARGE, mime_type="image/png")
+        content = types.Content(role="user", parts=[types.Part(inline_data=blob)])
+    return event(None if large else name, id=name, delta=delta or None, content=content)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`prepare`, then `run` on the victim, then perhaps again. A reader sees `before` or `after`."""
+
+    name: str
+    prepare: Callable[[Stage], Awaitable[None]]
+    run: Callable[[Stage, Process], Awaitable[None]]
+    before: View
+    after: View
+    options: dict[str, Any] = field(default_factory=dict)
+    refusal: type[Exception] | None = None  # what it raises, rightly
+    again: type[Exception] | None = None  # what it may raise the second time, rightly
+
+
+async def nothing(stage: Stage) -> None:
+    """An account with the containers, and no more."""
+    await stage.victim.service.list_sessions(**WHO)
+
+
+async def created(stage: Stage) -> None:
+    stage.session = await stage.create(stage.victim, "first")
+
+
+async def begun(stage: Stage) -> None:
+    """A session with an event in it, known to the victim."""
+    await created(stage)
+    await stage.append(stage.victim, stage.session, say("one", "own"))
+    await stage.victim.service.flush()
+
+
+async def behind(stage: Stage) -> None:
+    """Somebody else has appended, with user and app state, and has died before that was merged."""
+    await begun(stage)
+    other = stage.fresh()
+    session = await other.service.get_session(**THIS)
+
+    async def die(_: Any) -> None:
+        other.kill()
+        raise Killed
+
+    rule = stage.emulator.faults.call(die, when="before", operation="replace", times=None)
+    created_ = stage.emulator.faults.call(
+        die, when="before", operation="create", container="sessions"
+    )
+    stage.history.unknown.add("other")
+    try:
+        await other.service.append_event(session, say("other", "own", "user:", "app:"))
+    except Killed:
+        stage.history.stored["other"] = WHERE  # the caller never learned it, but it is
+        stage.history.pending.add("other")
+    stage.emulator.faults.clear()
+    assert rule.hits + created_.hits > 0
+
+
+async def overtaken(stage: Stage) -> None:
+    """Somebody else has appended since the victim loaded the session."""
+    await begun(stage)
+    other = stage.fresh()
+    session = await other.service.get_session(**THIS)
+    await stage.append(other, session, say("other", "own", "user:"))
+    await other.service.close()
+
+
+async def with_deltas(stage: Stage) -> None:
+    await begun(stage)
+    await stage.append(stage.victim, stage.session, say("two", "own", "user:", "app:"))
+    await stage.victim.service.flush()
+
+
+async def with_large(stage: Stage) -> None:
+    await begun(stage)
+    await stage.append(stage.victim, stage.session, say("large", "own", large=True))
+    await stage.victim.service.flush()
+
+
+async def deleted(stage: Stage) -> None:
+    await with_deltas(stage)
+    await stage.victim.service.delete_session(**THIS)
+
+
+async def deleted_elsewhere(stage: Stage) -> None:
+    await begun(stage)
+    other = stage.fresh()
+    await other.service.delete_session(**THIS)
+    await other.service.close()
+
+
+def creating(born: str, **state: Any) -> Callable[[Stage, Process], Awaitable[None]]:
+    async def run(stage: Stage, process: Process) -> None:
+        stage.session = await stage.create(process, born, **state)
+
+    return run
+
+
+def appending(name: str, *scopes: str, large: bool = False):
+    async def run(stage: Stage, process: Process) -> None:
+        if stage.event is None:
+            stage.event = say(name, *scopes, large=large)
+        session = stage.session
+        if process is not stage.victim:
+            session = await process.service.get_session(**THIS)
+            if session is None:
+                raise SessionNotFoundError
+        await stage.append(process, session, stage.event)
+
+    return run
+
+
+async def get(_: Stage, process: Process) -> None:
+    await process.service.get_session(**THIS)
+
+
+async def delete(_: Stage, process: Process) -> None:
+    await process.service.delete_session(**THIS)
+
+
+async def restore(_: Stage, process: Process) -> None:
+    await process.service.restore_session(**THIS)
+
+
+async def purge(stage: Stage, process: Process) -> None:
+    await process.service.purge_session(**THIS)
+    stage.history.purged.add(WHERE)
+
+
+async def repair(_: Stage, process: Process) -> None:
+    await process.service.repair_session(**THIS)
+
+
+ONE = {"born": "first", "own_key": "one"}
+TWO = ONE | {"own_key": "two", "user:key": "two", "app:key": "two"}
+OTHER = ONE | {"own_key": "other", "user:key": "other", "app:key": "other"}
+AGAIN = {"born": "again", "user:key": "two", "app:key": "two"}
+
+OPERATIONS = [
+    Operation(
+        "create with user and app state",
+        nothing,
+        creating("first", **{"user:u": "first", "app:a": "first"}),
+        None,
+        ([], {"born": "first", "user:u": "first", "app:a": "first"}),
+        again=AlreadyExistsError,
+    ),
+    Operation(
+        "append", created, appending("one"), ([], {"born": "first"}), (["one"], {"born": "first"})
+    ),
+    Operation(
+        "append with session, user and app state",
+        begun,
+        appending("two", "own", "user:", "app:"),
+        (["one"], ONE),
+        (["one", "two"], TWO),
+    ),
+    Operation(
+        "append over 2 MB",
+        begun,
+        appending("large", "own", "user:", large=True),
+        (["one"], ONE),
+        (["one", "large"], ONE | {"own_key": "large", "user:key": "large"}),
+    ),
+    Operation(
+        "append, rebasing",
+        overtaken,
+        appending("two", "own", "user:"),
+        (["one", "other"], ONE | {"own_key": "other", "user:key": "other"}),
+        (["one", "other", "two"], ONE | {"own_key": "two", "user:key": "two"}),
+        options={"on_conflict": "rebase"},
+    ),
+    Operation(
+        "append over 2 MB, rebasing",
+        overtaken,
+        appending("large", "own", large=True),
+        (["one", "other"], ONE | {"own_key": "other", "user:key": "other"}),
+        (["one", "other", "large"], ONE | {"own_key": "large", "user:key": "other"}),
+        options={"on_conflict": "rebase"},
+    ),
+    Operation(
+        "append to a newer session",
+        overtaken,
+        appending("two", "own", "user:", "app:"),
+        (["one", "other"], ONE | {"own_key": "other", "user:key": "other"}),
+        (["one", "other"], ONE | {"own_key": "other", "user:key": "other"}),
+        refusal=StaleSessionError,
+    ),
+    Operation(
+        "append over 2 MB to a newer session",
+        overtaken,
+        appending("large", large=True),
+        (["one", "other"], ONE | {"own_key": "other", "user:key": "other"}),
+        (["one", "other"], ONE | {"own_key": "other", "user:key": "other"}),
+        refusal=StaleSessionError,
+    ),
+    Operation(
+        "append to a deleted session",
+        deleted_elsewhere,
+        appending("two", "own", "user:"),
+        None,
+        None,
+        refusal=SessionNotFoundError,
+    ),
+    Operation("delete", with_deltas, delete, (["one", "two"], TWO), None),
+    Operation(
+        "create again",
+        deleted,
+        creating("again", **{"user:u": "again"}),
+        None,
+        ([], AGAIN | {"user:u": "again"}),
+        again=AlreadyExistsError,
+    ),
+    Operation("restore", deleted, restore, None, (["one", "two"], TWO)),
+    Operation("purge", deleted, purge, None, None),
+    Operation(
+        "purge with chunks, deleting first",
+        with_large,
+        purge,
+        (["one", "large"], ONE | {"own_key": "large"}),
+        None,
+    ),
+    Operation(
+        "get of a session that is behind",
+        behind,
+        get,
+        (["one", "other"], OTHER),
+        (["one", "other"], OTHER),
+    ),
+    Operation("repair", behind, repair, (["one", "other"], OTHER), (["one", "other"], OTHER)),
+]
+
+
+async def attempt(work: Awaitable[None]) -> str:
+    """What the caller is told, in a word."""
+    try:
+        await work
+    except asyncio.CancelledError:
+        return "cancelled"
+    except Killed:
+        return "killed"
+    except StateUpdatePendingError:
+        return "stored, state follows"
+    except (StorageError, *REFUSALS) as error:
+        return type(error).__name__
+    return "ok"

@@ -1,0 +1,242 @@
+"""Several processes on one store, in one thread, in virtual time.
+
+Each process is a service of its own, with its own connection and its own clock. All run on one event
+loop whose time jumps to the next timer when there is nothing else to do, so pauses cost nothing and a
+run depends on nothing but its seed. Everything of the service is the real thing except the thread of
+its I/O loop: callers and I/O share the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import random
+import selectors
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextvars import ContextVar
+from typing import Any, TypeVar
+from unittest import mock
+
+from cosmos_emulator import Emulator
+from cosmos_emulator.faults import ConnectionDropped
+from cosmos_emulator.messages import Request, Response
+from cosmos_emulator.transports import EmulatorAsyncTransport
+from cosmosservice import CosmosSessionService
+from cosmosservice.io_thread import IoThread
+
+T = TypeVar("T")
+
+EPOCH = 1_700_000_000  # seconds: when every simulation begins
+
+_skew: ContextVar[float] = ContextVar("skew", default=0.0)
+
+
+class Fate(enum.Enum):
+    """What becomes of a request."""
+
+    ARRIVES = enum.auto()
+    DROPPED_BEFORE = enum.auto()
+    DROPPED_AFTER = enum.auto()
+    KILLED_BEFORE = enum.auto()
+    KILLED_AFTER = enum.auto()
+
+
+Hold = Callable[[Request], Coroutine[Any, Any, Fate]]
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that it still does reaches the store."""
+
+
+class Stuck(Exception):
+    """Nothing can happen any more, and somebody still waits."""
+
+
+class _VirtualSelector(selectors.DefaultSelector):
+    """Waiting moves the clock instead of taking time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        ready = super().select(0)
+        if not ready:
+            if timeout is None:
+                raise Stuck
+            self.now += max(timeout, 0)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop in virtual time and without threads."""
+
+    def __init__(self) -> None:
+        self._virtual = _VirtualSelector()
+        super().__init__(self._virtual)
+        self.set_exception_handler(_tell)
+
+    def time(self) -> float:
+        return self._virtual.now
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass without letting anything happen."""
+        self._virtual.now += seconds
+
+    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> Any:
+        done = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    @property
+    def idle(self) -> bool:
+        """Seen from a task that has just given way: whether nothing else can run."""
+        return not self._ready  # type: ignore[attr-defined]
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What a killed process leaves unfinished is nobody's concern."""
+    if not isinstance(context.get("exception"), Killed):
+        loop.default_exception_handler(context)
+
+
+class _Clock:
+    """Stands in for the module `time`: the loop's time, with the skew of who asks."""
+
+    monotonic = staticmethod(time.monotonic)
+    perf_counter = staticmethod(time.perf_counter)
+
+    def time(self) -> float:
+        return EPOCH + asyncio.get_running_loop().time() + _skew.get()
+
+    def time_ns(self) -> int:
+        return int(self.time() * 1_000_000) * 1_000
+
+
+def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
+    """Runs `work` to its end. The same seed gives the same run."""
+    names = random.Random(seed)
+    loop = VirtualLoop()
+    clock = _Clock()
+    state = random.getstate()
+    with contextlib.ExitStack() as patches:
+        for module in ("event_log", "session_store", "session_documents", "retention", "repair"):
+            if module == "retention":
+                patches.enter_context(mock.patch("cosmosservice.retention._now", clock.time))
+            else:
+                patches.enter_context(mock.patch(f"cosmosservice.{module}.time", clock))
+        patches.enter_context(
+            mock.patch(
+                "secrets.token_hex", lambda size: f"{names.getrandbits(8 * size):0{2 * size}x}"
+            )
+        )
+        random.seed(seed)  # of the jitter in pauses
+        try:
+            return loop.run_until_complete(work())
+        finally:
+            random.setstate(state)
+            _end(loop)
+
+
+def _end(loop: VirtualLoop) -> None:
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        with contextlib.suppress(Stuck):
+            loop.run_until_complete(asyncio.wait(left))
+    for task in left:
+        if task.done() and not task.cancelled():
+            task.exception()  # seen: a killed process may have left it
+    loop.close()
+
+
+async def settled() -> None:
+    """Returns when all others wait for something."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    while True:
+        await asyncio.sleep(0)
+        if loop.idle:
+            return
+
+
+class _SharedLoop(IoThread):
+    """The real hand-over between loops, with one loop on both sides."""
+
+    @property
+    def running(self) -> bool:
+        return self._loop is not None
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        self._loop = asyncio.get_running_loop()
+        return self._loop
+
+    def stop(self, last: Any = None) -> None:
+        self._loop = None
+
+
+class Wire:
+    """One process's way to the store. Looks like an emulator to the service."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._emulator = emulator
+        self.endpoint, self.key = emulator.endpoint, emulator.key
+        self.dead = False
+        self.hold: Hold | None = None  # when to let a request go, and what becomes of it
+        self.accepted: Callable[[Request], None] | None = None  # is told of writes that succeeded
+
+    def async_transport(self) -> EmulatorAsyncTransport:
+        return EmulatorAsyncTransport(self)  # type: ignore[arg-type]
+
+    async def exchange_async(self, request: Request, endpoint: str | None = None) -> Response:
+        self._check()
+        fate = await self.hold(request) if self.hold is not None else Fate.ARRIVES
+        if fate is Fate.KILLED_BEFORE:
+            self.dead = True
+        self._check()
+        if fate is Fate.DROPPED_BEFORE:
+            raise ConnectionDropped
+        response = await self._emulator.exchange_async(request, endpoint)
+        if self.accepted is not None and request.method != "GET" and response.status in (200, 201):
+            self.accepted(request)
+        if fate is Fate.KILLED_AFTER:
+            self.dead = True
+        self._check()
+        if fate is Fate.DROPPED_AFTER:
+            raise ConnectionDropped
+        return response
+
+    def _check(self) -> None:
+        if self.dead:
+            raise Killed
+
+
+class Process:
+    """A service with a connection and a clock of its own."""
+
+    def __init__(self, emulator: Emulator, *, skew: float = 0.0, **options: Any) -> None:
+        self.wire = Wire(emulator)
+        self.skew = skew
+        self.service = CosmosSessionService.embedded(
+            self.wire,  # type: ignore[arg-type]
+            **options,
+        )
+        self.service._io = _SharedLoop()
+
+    def kill(self) -> None:
+        self.wire.dead = True
+
+    @contextlib.contextmanager
+    def clock(self) -> Iterator[None]:
+        """Inside, time is this process's."""
+        token = _skew.set(self.skew)
+        try:
+            yield
+        finally:
+            _skew.reset(token)
