@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model
+.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model crash-matrix
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,9 @@ model: $(STAMP) ## visit every state of the protocol's model (five minutes)
 
 conformance: $(STAMP) ## Microsoft's own tests of azure-cosmos against the emulator (half an hour)
 	$(BIN)/python emulator/conformance
+
+crash-matrix: $(STAMP) ## fail every request of every operation in every way, and print the outcomes
+	$(BIN)/python -m tests.reliability.crash_matrix
 
 check: test ## test, and the security checks
 	$(BIN)/bandit -q -r cosmosservice emulator/cosmos_emulator -c pyproject.toml

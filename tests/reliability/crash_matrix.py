@@ -1,7 +1,7 @@
 """Every request of every operation, failing in every way.
 
-The requests are those that the emulator logs when nothing fails, so that a new request is covered by
-itself. Each case has a store of its own and runs in virtual time:
+The requests are those that the emulator logs when nothing fails, so that a new request is covered
+by itself. Each case has a store of its own and runs in virtual time:
 
     the operation, with the fault at its n-th request
     → a new process looks: as before or as after, never between; every guarantee holds
@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cosmos_emulator.requests_log import RequestRecord
+from cosmosservice.errors import StaleSessionError
 from tests.reliability.guarantees import Broken, Picture, View, check_guarantees
 from tests.reliability.operations import OPERATIONS, THIS, WHERE, Operation, Stage, attempt
 from tests.reliability.simulation import Killed, simulate
@@ -176,6 +177,8 @@ async def _play(case: Case, told: list[str]) -> None:
     possible = [after] if told[0] in ("ok", "stored, state follows") else [before, after]
     if case.look:
         await _check(stage, possible)
+    if not alive and operation.refusal is StaleSessionError:
+        return  # whoever tries again has loaded the session anew: another operation
     process = stage.victim if alive else stage.fresh()
     told[1] = await attempt(operation.run(stage, process))
     allowed = {refusal or "ok"}

@@ -26,7 +26,15 @@ from cosmosservice.errors import (
     StateUpdatePendingError,
     StorageError,
 )
-from tests.reliability.guarantees import APP, Broken, History, Picture, Where, check_guarantees
+from tests.reliability.guarantees import (
+    APP,
+    Broken,
+    History,
+    Picture,
+    View,
+    Where,
+    check_guarantees,
+)
 from tests.reliability.simulation import Fate, Killed, Process, VirtualLoop, settled
 from tests.support.adk import event
 
@@ -54,7 +62,7 @@ class Moment:
 
 
 class Model:
-    """Sessions, user state and app state in dicts. It knows deltas from callers, order from the store."""
+    """Sessions and state in dicts. It has deltas from the callers, their order from the store."""
 
     def __init__(self) -> None:
         self.deltas: dict[str, dict[str, Any]] = {}  # of every event that somebody tried to append
@@ -203,7 +211,7 @@ class World:
     async def call(
         self, name: str, where: Where, work: Callable[[Call], Awaitable[Any]], **details: Any
     ) -> Any:
-        """Runs the work and writes down what its caller was told. None if it was told of a failure."""
+        """Runs the work, writes down what its caller was told. None if that was a failure."""
         call = Call(name, where, self.step, **details)
         self.calls.append(call)
         try:
@@ -318,23 +326,26 @@ class World:
         self._one_winner()
         self._order()
         check_guarantees(self.emulator, self.history)
-        places = sorted(self.model.lives)
-        for where in places:
-            reader = Process(self.emulator, ensure="never")
-            found = await reader.service.get_session(**_who(where))
-            seen = None if found is None else ([each.id for each in found.events], found.state)
-            expected = self.model.session(where)
-            if seen != expected and not _purged(self.emulator, where):
-                raise Broken(f"a reader sees {seen}, the model has {expected}")
-            await reader.service.close()
+        # What a killed process could not merge becomes visible when its session is read.
+        await self._look()
         picture = check_guarantees(self.emulator, self.history)
-        for where in places:
-            reader = Process(self.emulator, ensure="never")
-            await reader.service.get_session(**_who(where))
-            await reader.service.close()
+        for where, seen in (await self._look()).items():
+            expected = self.model.session(where)
+            if seen != expected:
+                raise Broken(f"a reader sees {seen}, the model has {expected}")
         if Picture(self.emulator).dump() != picture.dump():
             raise Broken("a second look writes something")
         return picture
+
+    async def _look(self) -> dict[Where, View]:
+        """What a new process sees of every session."""
+        reader = Process(self.emulator, ensure="never")
+        views: dict[Where, View] = {}
+        for where in sorted(self.model.lives):
+            found = await reader.service.get_session(**_who(where))
+            views[where] = found and ([each.id for each in found.events], found.state)
+        await reader.service.close()
+        return views
 
     def _truthful(self, call: Call) -> None:
         moments = self.model.between(call.where, call.start, call.end)
@@ -383,7 +394,7 @@ class World:
         )
 
     def _order(self) -> None:
-        """What returned before something else began stands before it, in logs and in shared state."""
+        """What returned before something else began stands before it, in logs and shared state."""
         done = [c for c in self.calls if c.name == "append" and c.told in ("ok", "pending")]
         places = {
             record["event_id"]: (where, record["seq"])
@@ -411,12 +422,6 @@ class World:
 
 def _same_scope(key: str, write: Call, reader: Call) -> bool:
     return key.startswith("app:") or write.where[0] == reader.where[0]
-
-
-def _purged(emulator: Emulator, where: Where) -> bool:
-    return any(
-        record["document_type"] == "stub" for record in Picture(emulator).logs.get(where, [])
-    )
 
 
 def _who(where: Where) -> dict[str, str]:

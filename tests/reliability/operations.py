@@ -84,7 +84,7 @@ def say(name: str, *scopes: str, large: bool = False) -> Event:
 
 @dataclass(frozen=True)
 class Operation:
-    """`prepare`, then `run` on the victim, then perhaps again. A reader sees `before` or `after`."""
+    """`prepare`, then `run` on the victim, then again. A reader sees `before` or `after`."""
 
     name: str
     prepare: Callable[[Stage], Awaitable[None]]

@@ -1,9 +1,9 @@
 """Several processes on one store, in one thread, in virtual time.
 
-Each process is a service of its own, with its own connection and its own clock. All run on one event
-loop whose time jumps to the next timer when there is nothing else to do, so pauses cost nothing and a
-run depends on nothing but its seed. Everything of the service is the real thing except the thread of
-its I/O loop: callers and I/O share the loop.
+Each process is a service of its own, with its own connection and its own clock. All run on one
+event loop whose time jumps to the next timer when there is nothing else to do, so pauses cost
+nothing and a run depends on nothing but its seed. Everything of the service is the real thing
+except the thread of its I/O loop: callers and I/O share the loop.
 """
 
 from __future__ import annotations

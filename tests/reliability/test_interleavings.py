@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from tests.reliability.interleaving import World
@@ -32,10 +34,8 @@ async def _begin(world, process, places, state) -> None:
 
 
 async def until_killed(actor) -> None:
-    try:
+    with contextlib.suppress(Killed):
         await actor
-    except Killed:
-        pass
 
 
 async def play(world: World, *actors) -> None:
