@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cosmosservice.documents import DELETED, PURGING, SessionKey, StateKey, iso
+from cosmosservice.documents import DELETED, PURGING, Document, SessionKey, StateKey, iso
 
 if TYPE_CHECKING:
     from cosmosservice.repair import RepairReport
@@ -18,9 +18,11 @@ T = TypeVar("T")
 
 Progress = Callable[[int, int], None]  # (sessions done, sessions in all)
 
-OF_USER = "SELECT c.session_id, c.user_id, c.app_name, c.status FROM c WHERE c.app_name = @app"
+OF_USER = (
+    "SELECT c.id, c.session_id, c.user_id, c.app_name, c.status FROM c WHERE c.app_name = @app"
+)
 GONE = (
-    "SELECT c.session_id, c.user_id, c.app_name FROM c"
+    "SELECT c.id, c.session_id, c.user_id, c.app_name FROM c"
     f" WHERE c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before"
 )
 
@@ -72,8 +74,8 @@ class Administration(ABC):
 
         async def purge(store: SessionStore) -> PurgeReport:
             found = await store.connection.sessions.query(OF_USER, {"app": app_name}, user_id)
-            keys = [_key(body) for body in found if "session_id" in body]
-            report = await _purge(store, keys, progress)
+            sessions = [body for body in found if "session_id" in body or "status" in body]
+            report = await _purge(store, sessions, progress)
             if include_state:
                 await store.states.erase(key)
             return report
@@ -92,8 +94,8 @@ class Administration(ABC):
 
         async def purge(store: SessionStore) -> PurgeReport:
             found = await store.connection.sessions.query(GONE, {"before": iso(before.timestamp())})
-            keys = [_key(body) for body in found if app_name in (None, body["app_name"])]
-            return await _purge(store, keys, progress)
+            sessions = [body for body in found if app_name in (None, body.get("app_name"))]
+            return await _purge(store, sessions, progress)
 
         return await self._run("purge_deleted", purge)
 
@@ -109,15 +111,12 @@ class Administration(ABC):
 
 
 async def _purge(
-    store: SessionStore, keys: list[SessionKey], progress: Progress | None
+    store: SessionStore, sessions: list[Document], progress: Progress | None
 ) -> PurgeReport:
+    keys = [key for body in sessions if (key := SessionKey.in_document(body)) is not None]
     documents = 0
     for done, key in enumerate(keys, 1):
         documents += await store.lifecycle.purge(key)
         if progress is not None:
             progress(done, len(keys))
     return PurgeReport(len(keys), documents)
-
-
-def _key(body: dict[str, Any]) -> SessionKey:
-    return SessionKey(body["app_name"], body["user_id"], body["session_id"])

@@ -243,13 +243,12 @@ class CosmosSessionService(Administration, BaseSessionService):
         key = _key(app_name, user_id, session_id)
         seq: int | None = None
         while key is not None:
-            page = await self._run("iter_events", _events_after(key, seq, page_size))
+            page, seq = await self._run("iter_events", _events_after(key, seq, page_size))
             for record in page:
                 if record.is_event:
                     yield _event(record)
-            if len(page) < page_size:
+            if seq is None:
                 return
-            seq = page[-1].seq
 
     @override
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
@@ -345,7 +344,7 @@ class _Commit:
 
 def _events_after(
     key: SessionKey, seq: int | None, count: int
-) -> Callable[[SessionStore], Coroutine[Any, Any, list[Record]]]:
+) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], int | None]]]:
     return lambda store: store.reader.events_after(key, seq, count)
 
 

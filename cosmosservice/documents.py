@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import logging
 import re
 import secrets
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from cosmosservice.errors import InvalidIdError
+
+logger = logging.getLogger("cosmosservice")
 
 SCHEMA_VERSION: Final = 1
 
@@ -190,6 +193,17 @@ class SessionKey:
         """As callers name it: like ADK, white space around a session id does not count."""
         _check("The session id", session_id)
         return SessionKey.of(app_name, user_id, session_id.strip())
+
+    @staticmethod
+    def in_document(body: Document) -> SessionKey | None:
+        """The key that a stored session document names; None, and a word in the log, if it is
+        damaged: one document must not make the list of all the others fail."""
+        names = [body.get(name) for name in ("app_name", "user_id", "session_id")]
+        try:
+            return SessionKey.of(*names)
+        except (InvalidIdError, TypeError):
+            logger.error("The session document %r is damaged, and left out.", body.get("id"))
+            return None
 
     @cached_property
     def document_id(self) -> str:

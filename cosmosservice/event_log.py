@@ -46,6 +46,7 @@ _READ_ATTEMPTS = 12
 _ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
 _CHUNK_BYTES = 1_400_000  # of compressed text; a third more as base64
+_MAX_CHUNKS = 9_999  # what their ids have digits for
 _PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 _RECORD_OVERHEAD = 400  # bytes that a record in memory takes besides its text
 
@@ -189,12 +190,11 @@ class EventLog:
         found = await self.container.query(LATER, parameters, key.session_id)
         return await self._records(key, found)
 
-    async def next(self, key: SessionKey, first: int, count: int) -> list[Record]:
-        """The `count` records from `first` on."""
+    async def next(self, key: SessionKey, first: int, count: int) -> tuple[list[Record], bool]:
+        """The `count` records from `first` on, and whether there may be more."""
         parameters = {"count": count, "first": key.first_id(first), "last": key.last_id}
-        return await self._records(
-            key, await self.container.query(NEXT, parameters, key.session_id)
-        )
+        found = await self.container.query(NEXT, parameters, key.session_id)
+        return await self._records(key, found), len(found) == count
 
     async def newest(
         self, key: SessionKey, count: int, first: int = 0, before: int | None = None
@@ -276,6 +276,8 @@ class EventLog:
     async def _download(self, key: SessionKey, incarnation: str, document: Document) -> Document:
         try:
             upload, count = document["chunks"]["upload"], int(document["chunks"]["count"])
+            if not 0 < count <= _MAX_CHUNKS:
+                raise ValueError("its number of chunks is impossible")
             chunks = await together(
                 *(
                     self.container.read(key.chunk_id(incarnation, upload, number), key.session_id)

@@ -68,20 +68,20 @@ class Listing:
             self._states.read(app_key),
             self._users(app_name, user_key),
         )
-        snapshots = [
-            _snapshot(app_name, body, app, users.get(body.get("user_id", ""))) for body in found
-        ]
+        keys = [(key, body) for body in found if (key := SessionKey.in_document(body)) is not None]
+        snapshots = [_snapshot(key, body, app, users.get(key.user_id)) for key, body in keys]
         more = limit is not None and len(found) == limit
-        return snapshots, _continuation(found[-1]) if more else None
+        return snapshots, _continuation(snapshots[-1]) if more and snapshots else None
 
     async def _users(self, app_name: str, user: StateKey | None) -> dict[str, StateDocument]:
         if user is not None:
             return {user.user_id: await self._states.read(user)}
         found = await self._container.query(USER_STATES, {"app": app_name})
         return {
-            body["user_id"]: parse_state(StateKey.of_user(app_name, body["user_id"]), body)
+            user_id: parse_state(StateKey.of_user(app_name, user_id), body)
             for body in found
             if body.get("document_type") == USER_STATE
+            and isinstance(user_id := body.get("user_id"), str)
         }
 
 
@@ -90,9 +90,8 @@ def _concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool
 
 
 def _snapshot(
-    app_name: str, body: Document, app: StateDocument, user: StateDocument | None
+    key: SessionKey, body: Document, app: StateDocument, user: StateDocument | None
 ) -> Snapshot:
-    key = SessionKey(app_name, body["user_id"], body["session_id"])
     document = SessionDocument(key, body, "")
     user = user or StateDocument(key.user)
     return Snapshot(
@@ -108,8 +107,8 @@ def _snapshot(
     )
 
 
-def _continuation(body: Document) -> str:
-    position = [body["last_update_time"], body["user_id"], body["session_id"]]
+def _continuation(last: Snapshot) -> str:
+    position = [last.last_update_time, last.key.user_id, last.key.session_id]
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode("ascii")
 
 

@@ -175,7 +175,7 @@ class Projector:
         found = await self._log.later(key, current.revision + 1)
         mine = [record for record in found if record.incarnation == current.incarnation]
         if mine and mine[0].seq + len(mine) - 1 != mine[-1].seq:
-            report_holes(current, mine)
+            report_holes(current, mine, mine[0].seq)
         return mine
 
     async def _settle(
@@ -208,9 +208,9 @@ def _concerned(document: SessionDocument | None, incarnation: str) -> bool:
     )
 
 
-def report_holes(document: SessionDocument, records: list[Record]) -> None:
-    """The log is read as a prefix, so a hole is a document that other hands removed."""
-    expected = records[0].seq if records else document.first_seq
+def report_holes(document: SessionDocument, records: list[Record], expected: int) -> None:
+    """The log is read as a prefix, so a hole is a document that other hands removed. `expected`
+    is the place where the records should begin."""
     for record in records:
         if record.seq != expected:
             logger.error(

@@ -104,14 +104,17 @@ class SessionReader:
     async def user_state(self, key: StateKey) -> dict[str, Any]:
         return plain((await self._states.read(key)).state)
 
-    async def events_after(self, key: SessionKey, seq: int | None, count: int) -> list[Record]:
-        """The next `count` records of the log, straight from the store."""
+    async def events_after(
+        self, key: SessionKey, seq: int | None, count: int
+    ) -> tuple[list[Record], int | None]:
+        """Up to `count` records behind `seq`, straight from the store, and where to go on."""
         document = await self._documents.read(key)
         if document is None or document.status != ACTIVE:
-            return []
+            return [], None
         first = document.first_seq if seq is None else seq + 1
-        found = await self._log.next(key, first, count)
-        return [record for record in found if record.incarnation == document.incarnation]
+        found, more = await self._log.next(key, first, count)
+        mine = [record for record in found if record.incarnation == document.incarnation]
+        return mine, found[-1].seq if more and found else None
 
     async def _fetch(
         self, key: SessionKey, view: LogView | None, count: int | None
@@ -167,11 +170,12 @@ class SessionReader:
             elif not records and not view and (found or document.revision >= first_seq):
                 records = await self._between(document, wanted, None)
         last = records[-1].seq if records else first_seq - 1
-        if last < document.revision or _has_hole(records):
+        begin = records[0].seq if records and count is not None else first_seq
+        if last < document.revision or _has_hole(records, begin):
             if attempt < _HOLE_ATTEMPTS:
                 return None
             # Not a matter of time: documents were removed by other hands.
-            report_holes(document, records)
+            report_holes(document, records, begin)
         return records
 
     async def _between(
@@ -202,8 +206,8 @@ def _after(records: list[Record], seq: int) -> list[Record]:
     return records[start:]
 
 
-def _has_hole(records: list[Record]) -> bool:
-    return bool(records) and records[-1].seq - records[0].seq + 1 != len(records)
+def _has_hole(records: list[Record], begin: int) -> bool:
+    return bool(records) and records[-1].seq - begin + 1 != len(records)
 
 
 def _newest_events(view: LogView, records: list[Record], count: int | None) -> list[Record]:

@@ -51,7 +51,7 @@ async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
     found = await store.log.later(key, 0)
     document = await store.documents.read(key)
     rebuilt = False
-    if document is None or not document.body.get("incarnation"):
+    if document is None or document.damaged:
         document = await _rebuild(store, key, document, found)
         rebuilt = True
     finished = await store.lifecycle.complete(document)

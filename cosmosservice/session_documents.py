@@ -53,15 +53,20 @@ class SessionDocument:
         return self._size
 
     @property
-    def incarnation(self) -> str:
+    def damaged(self) -> bool:
+        """Beyond use: it does not say which events are its own."""
         found = self.body.get("incarnation")
-        if not isinstance(found, str) or not found:
+        return not isinstance(found, str) or not found
+
+    @property
+    def incarnation(self) -> str:
+        if self.damaged:
             raise StorageError(
                 f"The document of session {self.key.session_id!r} is damaged: it has no"
                 " incarnation. Its events are untouched; `cosmosservice sessions repair` can"
                 " rebuild it from them."
             )
-        return found
+        return str(self.body["incarnation"])
 
     @property
     def last_update_time(self) -> float:
@@ -78,7 +83,11 @@ class SessionDocument:
         if not self.pending:
             return {}
         scope = self.pending.get("app" if kind == APP_STATE else "user")
-        stamp = (int(self.pending.get("stamp", 0)), f"create-{self.body.get('incarnation')}")
+        number = self.pending.get("stamp")
+        stamp = (
+            int(number) if isinstance(number, int | float) else 0,
+            f"create-{self.body.get('incarnation')}",
+        )
         return {k: (stamp, v) for k, v in scope.items()} if isinstance(scope, dict) else {}
 
     def _int(self, name: str, default: int) -> int:

@@ -48,6 +48,8 @@ def fields_to_event(document: Mapping[str, Any]) -> Event:
         try:
             return plan(Event).decode(fields, decode_value)
         except Exception:
+            if not isinstance(fields.get("content"), dict | None):
+                raise  # nothing of what was said is left to show
             return validated(Event, decode_value(fields))
     except Exception as error:
         placeholder = _placeholder(document)
