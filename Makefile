@@ -48,7 +48,8 @@ crash-matrix: $(STAMP) ## fail every request of every operation in every way, an
 
 check: test ## test, and the security checks
 	$(BIN)/bandit -q -r cosmosservice emulator/cosmos_emulator -c pyproject.toml
-	$(BIN)/pip-audit --skip-editable
+	@$(BIN)/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r requirements.lock || { \
+	  echo "pip-audit: a known vulnerability, or the vulnerability service of PyPI did not answer: see above." >&2; exit 1; }
 
 test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported line of google-adk
 	@for adk in $(ADKS); do \

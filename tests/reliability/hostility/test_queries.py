@@ -1,0 +1,137 @@
+"""No query is put together from values: not in the source, and not on the wire."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import pathlib
+
+import pytest
+
+import cosmosservice
+from cosmosservice import administration, event_log, lifecycle, listing, retention
+from cosmosservice.cosmos_client import Container
+from tests.support.adk import event
+
+SOURCE = pathlib.Path(cosmosservice.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+SQL = ("SELECT ", "ORDER BY ", " FROM c", "WHERE c.", "c.id ", "c.app_name =")
+
+
+def constants(tree: ast.Module) -> set[str]:
+    """Names in capitals that the module assigns once, or imports: no value can be in them."""
+    names: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+        elif isinstance(node, ast.ImportFrom):
+            names += [alias.asname or alias.name for alias in node.names]
+    return {name for name in names if name.isupper() and names.count(name) == 1}
+
+
+def is_sql(node: ast.AST) -> bool:
+    return any(
+        isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and any(word in part.value for word in SQL)
+        for part in ast.walk(node)
+    )
+
+
+def put_together(tree: ast.Module) -> list[str]:
+    """The places where SQL text meets something that is not a constant."""
+    fixed = constants(tree)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in docstrings:
+            continue
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.JoinedStr):
+            parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("format", "join", "replace", "format_map"):
+                parts = [node.func.value, *node.args, *(each.value for each in node.keywords)]
+        elif isinstance(node, ast.AugAssign):
+            parts = [node.value]
+        if not parts or not is_sql(node):
+            continue
+        for part in parts:
+            named = isinstance(part, ast.Name) and part.id in fixed
+            if not named and not isinstance(part, ast.Constant | ast.JoinedStr):
+                found.append(f"line {node.lineno}: {ast.unparse(part)}")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_sql_is_made_of_constants_alone(path):
+    assert put_together(ast.parse(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "text = f\"SELECT * FROM c WHERE c.id = '{user}'\"",
+        'text = "SELECT * FROM c WHERE c.id = " + user',
+        'text = "SELECT * FROM c WHERE c.id = %s" % user',
+        'text = "SELECT * FROM c WHERE c.id = {}".format(user)',
+        'text = " ".join(["SELECT * FROM c", where])',
+        'text += " ORDER BY " + field',
+    ],
+)
+def test_the_check_sees_what_it_looks_for(line):
+    assert put_together(ast.parse(line))
+
+
+HOSTILE = "x' OR '1'='1' --\"; @app"
+
+
+async def test_what_is_sent_is_the_text_of_the_source_and_values_travel_as_parameters(
+    open_service, monkeypatch
+):
+    known = {
+        value
+        for module in (administration, event_log, lifecycle, listing, retention)
+        for value in vars(module).values()
+        if isinstance(value, str)
+    }
+    sent = {}
+    pages = Container.pages
+
+    def listen(self, text, parameters, partition=None):
+        sent[text] = parameters
+        return pages(self, text, parameters, partition)
+
+    monkeypatch.setattr(Container, "pages", listen)
+    service = open_service(ttl=3600)
+    who = {"app_name": HOSTILE, "user_id": HOSTILE}
+    this = who | {"session_id": HOSTILE}
+    session = await service.create_session(**this, state={HOSTILE: HOSTILE})
+    for _ in range(3):
+        await service.append_event(session, event(HOSTILE, delta={HOSTILE: HOSTILE}))
+    fresh = open_service()
+    assert len((await fresh.get_session(**this)).events) == 3
+    page = await fresh.list_sessions_page(**who, limit=1)
+    await fresh.list_sessions_page(**who, limit=1, continuation=page.continuation)
+    await fresh.list_sessions(app_name=HOSTILE)
+    assert len([each async for each in fresh.iter_events(**this, page_size=2)]) == 3
+    await fresh.repair_session(**this)
+    await fresh.delete_session(**this)
+    await fresh.restore_session(**this)
+    await fresh.delete_session(**this)
+    await fresh.purge_deleted(older_than=datetime.timedelta(0), app_name=HOSTILE)
+    await fresh.purge_user(**who)
+    assert len(sent) >= 8
+    assert sent.keys() <= known
+    for text, parameters in sent.items():
+        assert all(f"@{name}" in text for name in parameters)
