@@ -241,13 +241,13 @@ class CosmosSessionService(Administration, BaseSessionService):
     ) -> AsyncIterator[Event]:
         """The session's events in order, without holding them all."""
         key = _key(app_name, user_id, session_id)
-        seq: int | None = None
+        after: str | None = None
         while key is not None:
-            page, seq = await self._run("iter_events", _events_after(key, seq, page_size))
+            page, after = await self._run("iter_events", _events_after(key, after, page_size))
             for record in page:
                 if record.is_event:
                     yield _event(record)
-            if seq is None:
+            if after is None:
                 return
 
     @override
@@ -343,9 +343,9 @@ class _Commit:
 
 
 def _events_after(
-    key: SessionKey, seq: int | None, count: int
-) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], int | None]]]:
-    return lambda store: store.reader.events_after(key, seq, count)
+    key: SessionKey, after: str | None, count: int
+) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], str | None]]]:
+    return lambda store: store.reader.events_after(key, after, count)
 
 
 def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:

@@ -51,7 +51,7 @@ _PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 _RECORD_OVERHEAD = 400  # bytes that a record in memory takes besides its text
 
 LATER = "SELECT * FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
-NEXT = "SELECT TOP @count * FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
+NEXT = "SELECT TOP @count * FROM c WHERE c.id > @after AND c.id < @last ORDER BY c.id"
 NEWEST = "SELECT TOP @count * FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id DESC"
 
 
@@ -190,11 +190,13 @@ class EventLog:
         found = await self.container.query(LATER, parameters, key.session_id)
         return await self._records(key, found)
 
-    async def next(self, key: SessionKey, first: int, count: int) -> tuple[list[Record], bool]:
-        """The `count` records from `first` on, and whether there may be more."""
-        parameters = {"count": count, "first": key.first_id(first), "last": key.last_id}
+    async def next(
+        self, key: SessionKey, after: str, count: int
+    ) -> tuple[list[Record], str | None]:
+        """Up to `count` records behind the id `after`, and the id to go on behind."""
+        parameters = {"count": count, "after": after, "last": key.last_id}
         found = await self.container.query(NEXT, parameters, key.session_id)
-        return await self._records(key, found), len(found) == count
+        return await self._records(key, found), found[-1]["id"] if len(found) == count else None
 
     async def newest(
         self, key: SessionKey, count: int, first: int = 0, before: int | None = None

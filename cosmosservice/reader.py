@@ -105,16 +105,16 @@ class SessionReader:
         return plain((await self._states.read(key)).state)
 
     async def events_after(
-        self, key: SessionKey, seq: int | None, count: int
-    ) -> tuple[list[Record], int | None]:
-        """Up to `count` records behind `seq`, straight from the store, and where to go on."""
+        self, key: SessionKey, after: str | None, count: int
+    ) -> tuple[list[Record], str | None]:
+        """Up to `count` records, straight from the store, and where to go on."""
         document = await self._documents.read(key)
         if document is None or document.status != ACTIVE:
             return [], None
-        first = document.first_seq if seq is None else seq + 1
-        found, more = await self._log.next(key, first, count)
+        after = after if after is not None else key.first_id(document.first_seq)
+        found, following = await self._log.next(key, after, count)
         mine = [record for record in found if record.incarnation == document.incarnation]
-        return mine, found[-1].seq if more and found else None
+        return mine, following
 
     async def _fetch(
         self, key: SessionKey, view: LogView | None, count: int | None
