@@ -1,0 +1,186 @@
+"""Sessions that expire: one in use stays whole, an unused one goes with everything of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from cosmosservice.errors import CosmosServiceError, SessionNotFoundError
+from tests.support.adk import event, reload, texts
+from tests.support.raw import raw_store
+
+WHO = {"app_name": "app", "user_id": "user"}
+THIS = WHO | {"session_id": "s"}
+HOUR = 3600
+
+
+@pytest.fixture
+def later(emulator, monkeypatch):
+    """Lets time pass, for the store and for the service."""
+    began = time.time()
+    passed = 0.0
+
+    def wait(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+        emulator.clock.advance(seconds)
+        monkeypatch.setattr("cosmosservice.retention._now", lambda: began + passed)
+
+    return wait
+
+
+@pytest.fixture
+def raw(emulator):
+    with raw_store(emulator) as store:
+        yield store
+
+
+def large(text):
+    return event(text + os.urandom(1_500_000).hex())
+
+
+async def test_a_large_event_stays_readable_as_long_as_its_session_is_used(open_service, later):
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS)
+    said = large("picture")
+    await service.append_event(session, said)
+    for number in range(8):
+        later(0.6 * HOUR)
+        await service.append_event(session, event(str(number)))
+        await service.flush()
+    found = await reload(open_service(), session)
+    assert found.events[0] == said
+    assert texts(found)[1:] == [str(number) for number in range(8)]
+
+
+async def test_chunks_go_with_the_session(open_service, later, raw):
+    service = open_service()
+    session = await service.create_session(**THIS, ttl=HOUR)
+    await service.append_event(session, large("picture"))
+    await service.flush()
+    kept = await service.create_session(**WHO, session_id="kept", state={"user:u": 1, "app:a": 1})
+    await service.append_event(kept, event("stays"))
+    await service.flush()
+    assert raw.events.all(document_type="chunk")
+    later(4 * HOUR)
+    assert raw.events.all(session_id="s") == []
+    assert await open_service().get_session(**THIS) is None
+    found = await reload(open_service(), kept)
+    assert texts(found) == ["stays"]
+    assert found.state == {"user:u": 1, "app:a": 1}
+
+
+async def test_a_long_session_stays_whole_through_many_renewals(open_service, later):
+    """Most of its events are older than any ttl, and only its end is used."""
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS)
+    for number in range(80):
+        await service.append_event(session, event(str(number)))
+    await service.flush()
+    for _ in range(10):
+        later(0.45 * HOUR)
+        recent = await reload(service, session, recent=1)
+        assert texts(recent) == ["79"]
+        await service.flush()
+    assert texts(await reload(open_service(), session)) == [str(n) for n in range(80)]
+
+
+async def test_two_processes_take_turns_in_keeping_it(open_service, later, raw):
+    """Each knows only what it did itself; both renew, at the same moments."""
+    services = [open_service(ttl=HOUR), open_service()]
+    session = await services[0].create_session(**THIS)
+    for number in range(12):
+        service = services[number % 2]
+        held = await reload(service, session)
+        await service.append_event(held, event(str(number)))
+        later(0.35 * HOUR)
+        for each in services:
+            await reload(each, session)
+            await each.flush()
+    found = await reload(open_service(), session)
+    assert texts(found) == [str(number) for number in range(12)]
+    assert len(raw.events.all(session_id="s")) == 12
+
+
+async def test_the_session_keeps_the_ttl_it_was_created_with(open_service, later):
+    """Whoever writes into it, with whatever setting of its own."""
+    short, none = open_service(ttl=HOUR), open_service()
+    await short.create_session(**THIS)
+    await none.create_session(**WHO, session_id="for ever")
+    await none.append_event(await none.get_session(**THIS), event("x"))
+    await short.append_event(await short.get_session(**WHO, session_id="for ever"), event("x"))
+    await short.flush()
+    await none.flush()
+    later(1.2 * HOUR)
+    fresh = open_service()
+    assert [each.id for each in (await fresh.list_sessions(**WHO)).sessions] == ["for ever"]
+    later(1000 * HOUR)
+    assert texts(await fresh.get_session(**WHO, session_id="for ever")) == ["x"]
+
+
+async def test_an_expired_session_may_be_created_anew_and_shows_nothing_old(open_service, later):
+    service = open_service(ttl=HOUR)
+    old = await service.create_session(**THIS, state={"old": 1})
+    await service.append_event(old, event("old"))
+    await service.flush()
+    later(1.3 * HOUR)
+    fresh = open_service(ttl=HOUR)
+    new = await fresh.create_session(**THIS)
+    await fresh.append_event(new, event("new"))
+    found = await open_service().get_session(**THIS)
+    assert texts(found) == ["new"]
+    assert found.state == {}
+
+
+async def test_a_deleted_session_expires_too(open_service, later, raw):
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS)
+    await service.append_event(session, event("x"))
+    await service.delete_session(**THIS)
+    later(4 * HOUR)
+    assert raw.everything() == []
+    with pytest.raises(SessionNotFoundError):
+        await open_service().restore_session(**THIS)
+
+
+FAULTS = {
+    "connection lost before": lambda faults, nth: faults.drop_before(nth=nth, resource="docs"),
+    "answer lost": lambda faults, nth: faults.drop_after(nth=nth, resource="docs"),
+    "throttled for long": lambda faults, nth: faults.throttle(
+        retry_after_ms=1, nth=nth, times=40, resource="docs"
+    ),
+    "the process ends": lambda faults, nth: faults.fail(403, nth=nth, times=None, resource="docs"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_renewal_that_is_disturbed_anywhere_loses_nothing(
+    open_service, emulator, later, fault
+):
+    """Each of the requests of a renewal fails in its turn; the session outlives them all."""
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS)
+    for number in range(4):
+        await service.append_event(session, event(str(number), delta={"n": number}))
+    await service.flush()
+    nth, hit = 1, True
+    while hit:
+        later(0.55 * HOUR)
+        rule = FAULTS[fault](emulator.faults, nth)
+        user = open_service()
+        try:
+            await reload(user, session)
+            await user.flush()
+        except CosmosServiceError:
+            pass  # a user sees that the store does not answer, and comes back
+        hit = bool(rule.hits)
+        emulator.faults.clear()
+        assert texts(await reload(user, session)) == ["0", "1", "2", "3"]
+        await user.flush()
+        nth += 1
+    assert nth > 8
+    found = await reload(open_service(), session)
+    assert texts(found) == ["0", "1", "2", "3"]
+    assert found.state == {"n": 3}
