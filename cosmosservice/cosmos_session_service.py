@@ -20,7 +20,6 @@ from google.adk.sessions.session import Session
 from typing_extensions import override
 
 from cosmosservice.administration import Administration
-from cosmosservice.appending import Appended, MarkerCell
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
@@ -270,21 +269,14 @@ class CosmosSessionService(Administration, BaseSessionService):
         key = SessionKey.of(session.app_name, session.user_id, session.id)
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
-        cell = MarkerCell(
-            lambda: session._storage_update_marker,
-            lambda marker: setattr(session, "_storage_update_marker", marker),
-        )
-        commit = _Commit(session, event)
-        appended = await self._io.run(
+        holder = _Holder(session, event, asyncio.get_running_loop())
+        await self._io.run(
             self._host.run(
                 "append_event",
-                lambda store: store.append(key, cell, record, session.last_update_time),
+                lambda store: store.append(key, holder, record, session.last_update_time),
             ),
-            on_result=commit,
             grace=_GRACE,
         )
-        if appended.problem is not None:
-            raise appended.problem
         return event
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
@@ -322,16 +314,28 @@ class CosmosSessionService(Administration, BaseSessionService):
         return await self._io.run(self._host.run(operation, work))
 
 
-class _Commit:
-    """Takes a stored event into the session object, on the caller's own loop."""
+class _Holder:
+    """Takes a stored event into the session object, on the caller's own loop.
 
-    def __init__(self, session: Session, event: Event) -> None:
-        self._session, self._event = session, event
+    It is told on the I/O thread when the event has its place in the log, and passes it on in that
+    order, also if the caller has been cancelled since. So the object says what the store says.
+    """
 
-    def __call__(self, appended: Appended) -> None:
-        if appended.already_held:
-            return
-        for record in appended.newer:
+    def __init__(self, session: Session, event: Event, loop: asyncio.AbstractEventLoop) -> None:
+        self._session, self._event, self._loop = session, event, loop
+
+    def marker(self) -> str | None:
+        return self._session._storage_update_marker
+
+    def take(self, marker: str, newer: list[Record]) -> None:
+        self._session._storage_update_marker = marker
+        try:
+            self._loop.call_soon_threadsafe(self._commit, newer)
+        except RuntimeError:  # the loop is closed, so nobody uses the object at this moment
+            self._commit(newer)
+
+    def _commit(self, newer: list[Record]) -> None:
+        for record in newer:
             self._take(_event(record))
         self._take(self._event)
 

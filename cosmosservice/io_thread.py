@@ -62,38 +62,30 @@ class IoThread:
         self._thread.start()
         self._loop, self._pid = loop, os.getpid()
 
-    async def run(
-        self,
-        work: Coroutine[Any, Any, T],
-        *,
-        on_result: Callable[[T], None] | None = None,
-        grace: float | None = None,
-    ) -> T:
+    async def run(self, work: Coroutine[Any, Any, T], *, grace: float | None = None) -> T:
         """Awaits `work` on the I/O loop, from any loop; context variables go along.
 
-        Without `on_result`, cancelling the caller cancels the work. With it, the work goes on:
-        what was sent cannot be taken back. Then `on_result` is called on the caller's loop with
-        the outcome, before the caller goes on or, if that was cancelled, within `grace` seconds
-        before the cancellation is passed on, or later when the outcome is there.
+        Cancelling the caller cancels the work. With a `grace` it does not: what was sent cannot
+        be taken back, so the work goes on, and the caller waits up to that many seconds for its
+        end before the cancellation is passed on.
         """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         call = _Call(work, loop, done)
         io_loop = self.loop()
         io_loop.call_soon_threadsafe(call.start)
-        if on_result is None:
+        if grace is None:
             try:
                 return await done
             except asyncio.CancelledError:
                 io_loop.call_soon_threadsafe(call.cancel)
                 raise
         try:
-            result = await asyncio.shield(done)
+            return await asyncio.shield(done)
         except asyncio.CancelledError:
-            await _settle(done, on_result, grace)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([done], timeout=grace)
             raise
-        on_result(result)
-        return result
 
     def stop(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         """Runs `last`, cancels what is left and ends the thread.
@@ -147,21 +139,6 @@ class _Call:
             self._done.set_exception(error)
         else:
             self._done.set_result(task.result())
-
-
-async def _settle(
-    done: asyncio.Future[T], on_result: Callable[[T], None], grace: float | None
-) -> None:
-    reported = asyncio.Event()
-
-    def report(future: asyncio.Future[T]) -> None:
-        if not future.cancelled() and future.exception() is None:
-            on_result(future.result())
-        reported.set()
-
-    done.add_done_callback(report)
-    with contextlib.suppress(asyncio.TimeoutError, asyncio.CancelledError):
-        await asyncio.wait_for(reported.wait(), grace)
 
 
 async def _wind_up(

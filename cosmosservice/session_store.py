@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from cosmosservice import telemetry
-from cosmosservice.appending import Appended, MarkerCell
+from cosmosservice.appending import Holder
 from cosmosservice.cache import Cache
 from cosmosservice.concurrency import Locks
 from cosmosservice.connection import Connection
@@ -185,34 +185,31 @@ class SessionStore:
     # --- append
 
     async def append(
-        self, key: SessionKey, cell: MarkerCell, record: Record, last_update_time: float
-    ) -> Appended:
+        self, key: SessionKey, holder: Holder, record: Record, last_update_time: float
+    ) -> None:
         self._check_sizes(key, record.deltas, "append_event")
         async with self._locks.of(key):
-            marker = cell.read(key) or await self._adopt(key, last_update_time)
+            marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
             view = self.views.of(key)
             if view is not None and view.incarnation == marker.incarnation:
                 held = view.ids.get(record.event_id)
                 if held is not None and held.seq <= marker.seq:
                     _must_be_same(held, record)
-                    return Appended(already_held=True)
+                    return
             newer, stored = await self._append(key, marker, record)
-            cell.write(key, Marker(stored.incarnation, stored.seq))
+            holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
             self.views.extend(key, [*newer, stored])
-        result = Appended(newer)
+        self.projector.schedule(key, stored.incarnation)
         if stored.deltas.shared:
             try:
                 await self._merge(key, stored)
             except StorageError as problem:
-                result.problem = StateUpdatePendingError(
+                raise StateUpdatePendingError(
                     f"append_event: the event {stored.event_id!r} IS stored and the session object"
                     " holds it, but its user: or app: state is not yet visible to other sessions:"
                     f" {problem} It is tried again in the background; do not append it again.",
                     status=problem.status,
-                )
-                telemetry.failed(result.problem)
-        self.projector.schedule(key, stored.incarnation)
-        return result
+                ) from None
 
     async def _append(
         self, key: SessionKey, marker: Marker, record: Record
