@@ -180,7 +180,6 @@ class Operation:
         "_tokens",
         "charge",
         "name",
-        "problem",
         "requests",
         "retries",
         "span",
@@ -200,7 +199,6 @@ class Operation:
         self.telemetry, self.name, self._named, self._caused_by = telemetry, name, named, caused_by
         self.charge, self.requests, self.retries = 0.0, 0, 0
         self.status = self.sub_status = 0
-        self.problem: BaseException | None = None
 
     def __enter__(self) -> Operation:
         self._tokens: tuple[Token[Any], Token[Any]] = (
@@ -252,7 +250,6 @@ class Operation:
         traceback: TracebackType | None,
     ) -> None:
         seconds = time.perf_counter() - self._started
-        error = error or self.problem
         error_type = type(error).__name__ if error is not None else ""
         _operation_duration.record(seconds, self.telemetry.outcome(self.name, error_type))
         if isinstance(error, StaleSessionError):
@@ -296,13 +293,6 @@ def background(name: str) -> Operation | _Nothing:
     """An operation that goes on after the one that caused it."""
     cause = _current.get()
     return _Nothing() if cause is None else cause.telemetry.operation(name, caused_by=cause)
-
-
-def failed(problem: BaseException) -> None:
-    """The current operation returns its problem instead of raising it."""
-    operation = _current.get()
-    if operation is not None:
-        operation.problem = problem
 
 
 def conflict(outcome: str) -> None:
