@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from dataclasses import dataclass, field
 
-from cosmosservice.cosmos_client import Conflict
+from cosmosservice.cosmos_client import Conflict, NotFound, PreconditionFailed
 from cosmosservice.data_converters import fields_to_event, from_json
 from cosmosservice.documents import (
     APP_STATE,
@@ -65,16 +66,26 @@ async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
         newest((document.pending_changes(USER_STATE), record_changes(mine, USER_STATE))),
         newest((document.pending_changes(APP_STATE), record_changes(mine, APP_STATE))),
     )
-    await store.projector.project(key, document.incarnation)
     places = {record.seq for record in mine}
     last = max(places, default=document.first_seq - 1)
+    if last < document.revision:
+        # The end of the log is lost, as after a forced failover: go on from what is there.
+        with contextlib.suppress(PreconditionFailed, NotFound):
+            await store.documents.replace(
+                document, document.with_status(document.status) | {"revision": last}
+            )
+    await store.projector.project(key, document.incarnation)
     return RepairReport(
         session_id=key.session_id,
         events=sum(record.is_event for record in mine),
         behind=sum(record.seq > document.revision for record in mine),
         rebuilt=rebuilt,
         finished=finished,
-        holes=[seq for seq in range(document.first_seq, last + 1) if seq not in places],
+        holes=[
+            seq
+            for seq in range(document.first_seq, max(last, document.revision) + 1)
+            if seq not in places
+        ],
         unreadable=[record.seq for record in mine if record.is_event and _unreadable(record)],
     )
 

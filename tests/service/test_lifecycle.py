@@ -238,3 +238,25 @@ async def test_a_delete_whose_answer_was_lost_leaves_a_new_session_alone(open_se
     )
     await one.delete_session(**THIS)
     assert await open_service().get_session(**THIS) is not None
+
+
+async def test_a_log_that_lost_its_end_is_reported_and_goes_on(open_service, emulator, caplog):
+    service = open_service()
+    session = await service.create_session(**THIS)
+    for number in range(3):
+        await service.append_event(session, event(str(number)))
+    await service.flush()
+    lost = max(stored(emulator), key=lambda each: each["seq"])
+    with emulator_client(emulator) as client:
+        proxy = client.get_database_client("adk").get_container_client("events")
+        proxy.delete_item(lost["id"], "s")
+    report = await open_service().repair_session(**THIS)
+    assert report.holes == [3]
+    assert not report.healthy
+    caplog.clear()
+    fresh = open_service()
+    found = await fresh.get_session(**THIS)
+    assert texts(found) == ["0", "1"]
+    await fresh.append_event(found, event("again"))
+    assert texts(await open_service().get_session(**THIS)) == ["0", "1", "again"]
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
