@@ -121,7 +121,7 @@ def certificate() -> Path:
 def emulator() -> Iterator[dict[str, str]]:
     """The server; gives the variables by which Microsoft's tests find it.
 
-    As https://localhost:8081/, because some of the tests know no other endpoint.
+    With TLS on port 8081, because some of the tests know no other endpoint.
     """
     command = [
         sys.executable, "-m", "cosmos_emulator", "--port", "8081", "--tls", str(certificate()),
@@ -133,7 +133,7 @@ def emulator() -> Iterator[dict[str, str]]:
             sys.exit(1)  # The emulator has said why.
         key = process.stdout.readline().split()
         try:
-            yield {"ACCOUNT_HOST": "https://localhost:8081/", "ACCOUNT_KEY": key[-1]}
+            yield {"ACCOUNT_HOST": endpoint[-1], "ACCOUNT_KEY": key[-1]}
         finally:
             process.terminate()
 

@@ -39,7 +39,7 @@ def split(count: int, version: int) -> tuple[Range, ...]:
 def _bound(number: int, count: int, version: int) -> str:
     if version == 1:
         return binary_v1(float((2**32 - 1) * number // count)).hex().upper()
-    return f"{(2**126 // count * number) & ~0xF:032X}"
+    return f"{2**126 // count * number:032X}"
 
 
 def overlapping(ranges: tuple[Range, ...], low: str, high: str) -> tuple[Range, ...]:
