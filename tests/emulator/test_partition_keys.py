@@ -3,7 +3,7 @@
 import pytest
 from azure.cosmos import PartitionKey, exceptions
 from azure.cosmos.partition_key import NonePartitionKeyValue
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosmos_emulator.partition_keys import PartitionKeys, key_text
@@ -15,6 +15,7 @@ scalars = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"])))
 def test_keys_of_version_1_hash_as_the_sdk_hashes_them(value):
     theirs = PartitionKey("/pk", version=1)._get_effective_partition_key_string([value])
@@ -22,6 +23,7 @@ def test_keys_of_version_1_hash_as_the_sdk_hashes_them(value):
     assert mine.epk(key_text([value])) == theirs.upper()
 
 
+@settings(deadline=None)
 @given(scalars.filter(lambda v: not isinstance(v, float) or abs(v) < 1e21))
 def test_keys_of_version_2_hash_as_the_sdk_hashes_them(value):
     theirs = PartitionKey("/pk")._get_effective_partition_key_string([value])
@@ -29,6 +31,7 @@ def test_keys_of_version_2_hash_as_the_sdk_hashes_them(value):
     assert mine.epk(key_text([value])) == theirs
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), min_size=1, max_size=3))
 def test_hierarchical_keys_hash_as_the_sdk_hashes_them(values):
     theirs = PartitionKey(["/a", "/b", "/c"])._get_effective_partition_key_string(values)
