@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model crash-matrix
+.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model crash-matrix soak power-cut
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,12 @@ conformance: $(STAMP) ## Microsoft's own tests of azure-cosmos against the emula
 
 crash-matrix: $(STAMP) ## fail every request of every operation in every way, and print the outcomes
 	$(BIN)/python -m tests.reliability.crash_matrix
+
+soak: $(STAMP) ## load with faults and storms of 429, for three minutes (SOAK="--seconds 600")
+	$(BIN)/python -m tests.reliability.load $(SOAK)
+
+power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, again and again
+	$(BIN)/python -m tests.reliability.powercut
 
 check: test ## test, and the security checks
 	$(BIN)/bandit -q -r cosmosservice emulator/cosmos_emulator -c pyproject.toml

@@ -1,0 +1,58 @@
+"""`python -m tests.reliability.load`: run the soak and print its figures."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+
+from tests.reliability.load.soak import Figures, Soak
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.reliability.load")
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
+    given = parser.parse_args()
+    print(f"{given.sessions} sessions for {given.seconds:.0f} seconds, seed {given.seed}")
+    soak = Soak(
+        seconds=given.seconds,
+        sessions=given.sessions,
+        seed=given.seed,
+        progress=lambda line: print(line, flush=True),
+    )
+    figures = soak.run()
+    show(figures)
+    if given.json:
+        body = dataclasses.asdict(figures) | {"memory_flat": figures.memory_flat}
+        given.json.write_text(json.dumps(body, indent=2) + "\n")
+    return 0 if figures.sound and figures.memory_flat else 1
+
+
+def show(figures: Figures) -> None:
+    for name, value in dataclasses.asdict(figures).items():
+        label = name.replace("_", " ")
+        if isinstance(value, dict):
+            print(f"{label}:")
+            for each, count in sorted(value.items()):
+                print(f"    {each:<26}{count:>10,}")
+        elif isinstance(value, list):
+            print(f"{label}: {len(value)}")
+            for each in value[:10]:
+                print(f"    {each}")
+        else:
+            print(
+                f"{label:<30}{value:>10,.3f}"
+                if isinstance(value, float)
+                else f"{label:<30}{value:>10,}"
+            )
+    verdict = "sound" if figures.sound else "NOT SOUND"
+    print(f"{verdict}; memory {'flat' if figures.memory_flat else 'GREW'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

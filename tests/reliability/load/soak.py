@@ -1,0 +1,350 @@
+"""Many sessions, for minutes, in bad weather: nothing is lost, doubled or out of order.
+
+    make soak                                   three minutes, 200 sessions, over HTTP
+    python -m tests.reliability.load --seconds 600 --sessions 500 --json figures.json
+
+Three services stand for three processes. Each turn of a conversation is taken by any of them, as
+behind a load balancer: it loads the session, compares it with what was acknowledged, and appends.
+What fails is tried again with the same event, as the errors say. A conversation that is long enough
+is checked and purged, and another one takes its place, so that what is stored stays about the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import gc
+import itertools
+import pathlib
+import random
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import psutil
+
+from cosmos_emulator import Emulator
+from cosmos_emulator.server import Server
+from cosmosservice import CosmosSessionService
+from cosmosservice.errors import StateUpdatePendingError, StorageError
+from tests.reliability.load.weather import STORM, Weather
+from tests.support.adk import event, texts
+from tests.support.raw import raw_store
+
+T = TypeVar("T")
+
+APP = "soak"
+DATABASE = "soak"
+SESSIONS_PER_USER = 4
+LENGTHS = (4, 20)  # events after which a conversation is over
+AT_ONCE = 24
+CACHE_BYTES = 4 * 1024 * 1024
+
+
+@dataclass
+class Figures:
+    """What a run did, and what it found."""
+
+    seconds: float = 0.0
+    sessions: int = 0
+    finished_sessions: int = 0
+    events: int = 0
+    large_events: int = 0
+    reads: int = 0
+    requests: int = 0
+    faults: dict[str, int] = field(default_factory=dict)
+    storms: int = 0
+    fault_share: float = 0.0  # outside storms
+    seen_by_callers: dict[str, int] = field(default_factory=dict)
+    append_ms_median: float = 0.0
+    append_ms_99: float = 0.0
+    lost: int = 0
+    duplicated: int = 0
+    out_of_order: int = 0
+    wrong_states: int = 0
+    unexpected: list[str] = field(default_factory=list)
+    rss_mb_after_warm_up: float = 0.0
+    rss_mb_at_end: float = 0.0
+    leaked_tasks: int = 0
+    leaked_threads: int = 0
+    leaked_connections: int = 0
+
+    @property
+    def memory_flat(self) -> bool:
+        return self.rss_mb_at_end <= 1.1 * self.rss_mb_after_warm_up + 10
+
+    @property
+    def sound(self) -> bool:
+        """Everything but memory, which a short run cannot tell."""
+        wrong = self.lost + self.duplicated + self.out_of_order + self.wrong_states
+        leaked = self.leaked_tasks + self.leaked_threads + self.leaked_connections
+        return not wrong and not leaked and not self.unexpected
+
+
+@dataclass
+class Conversation:
+    """One session, and what was acknowledged of it."""
+
+    slot: int
+    session_id: str
+    length: int
+    said: list[str] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+    held: Any = None  # the session object of the last turn
+    holder: CosmosSessionService | None = None
+
+    @property
+    def user(self) -> str:
+        return f"user {self.slot // SESSIONS_PER_USER}"
+
+    @property
+    def who(self) -> dict[str, str]:
+        return {"app_name": APP, "user_id": self.user, "session_id": self.session_id}
+
+
+class Soak:
+    """One run."""
+
+    def __init__(
+        self,
+        *,
+        seconds: float,
+        sessions: int,
+        seed: int,
+        fault_share: float = 0.05,
+        storm_every: float = 15.0,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.figures = Figures(sessions=sessions)
+        self._seconds, self._sessions = seconds, sessions
+        self._fault_share, self._storm_every = fault_share, storm_every
+        self._rng = random.Random(seed)
+        self._progress = progress
+        self._numbers = itertools.count()
+        self._seen: collections.Counter[str] = collections.Counter()
+        self._append_times: list[float] = []
+        self._rss: list[tuple[float, float]] = []
+        self._users: dict[str, dict[str, Any]] = {}
+        self._services: list[CosmosSessionService] = []
+
+    def run(self) -> Figures:
+        process = psutil.Process()
+        sockets, threads = len(process.net_connections()), set(threading.enumerate())
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "soak.db"
+            with Emulator(path) as emulator, _serving(emulator) as endpoint:
+                asyncio.run(self._run(emulator, endpoint))
+        gc.collect()
+        # The plain SDK's client, by which the raw documents are looked at, keeps a pool.
+        left = [each.name for each in threading.enumerate() if each not in threads]
+        self.figures.leaked_threads = sum("ThreadPoolExecutor" not in name for name in left)
+        self.figures.leaked_connections = max(0, len(process.net_connections()) - sockets)
+        return self.figures
+
+    async def _run(self, emulator: Emulator, endpoint: str) -> None:
+        options: dict[str, Any] = {
+            "endpoint": endpoint,
+            "credential": emulator.key,
+            "database": DATABASE,
+            "cache_bytes": CACHE_BYTES,
+        }
+        self._services = [CosmosSessionService(**options) for _ in range(3)]
+        await self._services[0].list_sessions(app_name=APP)  # makes the containers in peace
+        weather = Weather(
+            emulator.faults, self._rng, share=self._fault_share, every=self._storm_every
+        )
+        conversations = [self._new(slot) for slot in range(self._sessions)]
+        waiting: asyncio.Queue[Conversation] = asyncio.Queue()
+        for each in conversations:
+            waiting.put_nowait(each)
+        began = time.monotonic()
+        watch = asyncio.create_task(self._watch(began, weather, emulator))
+        await asyncio.gather(*(self._work(waiting, began + self._seconds) for _ in range(AT_ONCE)))
+        watch.cancel()
+        self._take_weather(weather, time.monotonic() - began)
+        weather.clear()
+        await self._judge(options, [waiting.get_nowait() for _ in range(waiting.qsize())], emulator)
+        for service in self._services:
+            await service.close()
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        self.figures.leaked_tasks = len([task for task in left if not task.done()])
+
+    # --- the work
+
+    def _new(self, slot: int) -> Conversation:
+        return Conversation(slot, f"session {next(self._numbers)}", self._rng.randint(*LENGTHS))
+
+    async def _work(self, waiting: asyncio.Queue[Conversation], until: float) -> None:
+        while time.monotonic() < until:
+            current = await waiting.get()
+            try:
+                await self._turn(current)
+                if len(current.said) >= current.length:
+                    await self._finish(current)
+                    current = self._new(current.slot)
+            except Exception as problem:
+                self.figures.unexpected.append(f"{type(problem).__name__}: {problem}"[:300])
+                return
+            waiting.put_nowait(current)
+
+    async def _turn(self, talk: Conversation) -> None:
+        service = self._rng.choice(self._services)
+        if not talk.said and talk.held is None:
+            await self._patiently(self._create(service, talk))
+        if talk.holder is not service:
+            talk.held = await self._patiently(lambda: service.get_session(**talk.who))
+            talk.holder = service
+            self.figures.reads += 1
+            self._compare(talk, texts(talk.held))
+        for _ in range(self._rng.randint(1, 4)):
+            await self._say(service, talk)
+
+    def _create(
+        self, service: CosmosSessionService, talk: Conversation
+    ) -> Callable[[], Awaitable[None]]:
+        async def create() -> None:
+            # If a first attempt was stored although it failed, it is there now.
+            talk.held = await service.get_session(**talk.who)
+            if talk.held is None:
+                talk.held = await service.create_session(**talk.who)
+            talk.holder = service
+
+        return create
+
+    async def _say(self, service: CosmosSessionService, talk: Conversation) -> None:
+        text = f"{talk.session_id} says {len(talk.said)}"
+        delta: dict[str, Any] = {"turn": len(talk.said)}
+        chance = self._rng.random()
+        if chance < 0.2:
+            delta[f"user:{talk.slot}"] = len(talk.said)
+        if chance < 0.05:
+            delta[f"app:{talk.user}"] = text
+        if chance > 0.997:
+            text += " " * 2_100_000
+            self.figures.large_events += 1
+        said = event(text, delta=delta)
+        started = time.perf_counter()
+        await self._patiently(lambda: service.append_event(talk.held, said))
+        self._append_times.append(time.perf_counter() - started)
+        self.figures.events += 1
+        talk.said.append(text.strip())
+        talk.state["turn"] = delta["turn"]
+        of_user = self._users.setdefault(talk.user, {})
+        of_user |= {key[5:]: value for key, value in delta.items() if key.startswith("user:")}
+
+    async def _finish(self, talk: Conversation) -> None:
+        other = self._rng.choice(self._services)
+        found = await self._patiently(lambda: other.get_session(**talk.who))
+        self.figures.reads += 1
+        self._compare(talk, texts(found))
+        self.figures.wrong_states += found.state.get("turn") != talk.state["turn"]
+        await self._patiently(lambda: other.purge_session(**talk.who))
+        self.figures.finished_sessions += 1
+
+    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """As a caller who believes what the errors say: sending again is safe."""
+        for attempt in range(100):
+            try:
+                return await call()
+            except StateUpdatePendingError as problem:  # it is stored
+                self._seen[type(problem).__name__] += 1
+                return None  # type: ignore[return-value]
+            except StorageError as problem:
+                self._seen[type(problem).__name__] += 1
+                await asyncio.sleep(0.05 * min(attempt + 1, 10))
+        raise TimeoutError("the service did not come through in a hundred attempts")
+
+    # --- the verdict
+
+    def _compare(self, talk: Conversation, found: list[str | None]) -> None:
+        shown = [(text or "").strip() for text in found]
+        if shown == talk.said:
+            return
+        counts = collections.Counter(shown)
+        self.figures.lost += sum(text not in counts for text in talk.said)
+        self.figures.duplicated += sum(count - 1 for count in counts.values())
+        known = [text for text in shown if text in set(talk.said)]
+        self.figures.out_of_order += known != [text for text in talk.said if text in counts]
+        self.figures.unexpected += [f"a stranger: {t}" for t in shown if t not in set(talk.said)]
+
+    async def _judge(
+        self, options: dict[str, Any], talks: list[Conversation], emulator: Emulator
+    ) -> None:
+        """By a process that has seen nothing of it, and by the raw documents."""
+        for service in self._services:
+            await service.flush()
+        async with CosmosSessionService(**options) as fresh:
+            begun = [talk for talk in talks if talk.said]
+            for talk in begun:
+                found = await fresh.get_session(**talk.who)
+                self._compare(talk, texts(found) if found else [])
+                self.figures.wrong_states += not found or found.state["turn"] != talk.state["turn"]
+            for user, expected in self._users.items():
+                state = await fresh.get_user_state(app_name=APP, user_id=user)
+                self.figures.wrong_states += state != expected
+        with raw_store(emulator, DATABASE) as raw:
+            places: dict[tuple[str, str], list[int]] = {}
+            for body in raw.events.all(document_type="adk_event"):
+                places.setdefault((body["user_id"], body["session_id"]), []).append(body["seq"])
+        for talk in begun:
+            found_places = places.pop((talk.user, talk.session_id), [])
+            self.figures.out_of_order += found_places != list(range(1, len(talk.said) + 1))
+        self.figures.unexpected += [f"events of a purged session: {key}" for key in places]
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        figures = self.figures
+        figures.seen_by_callers = dict(self._seen)
+        if len(self._append_times) > 1:
+            figures.append_ms_median = 1000 * statistics.median(self._append_times)
+            figures.append_ms_99 = 1000 * statistics.quantiles(self._append_times, n=100)[98]
+        warm = [rss for at, rss in self._rss if at > 0.4 * self._seconds]
+        if len(warm) >= 4:
+            figures.rss_mb_after_warm_up = statistics.median(warm[: len(warm) // 4 + 1])
+            figures.rss_mb_at_end = statistics.median(warm[-(len(warm) // 4 + 1) :])
+
+    def _take_weather(self, weather: Weather, seconds: float) -> None:
+        figures = self.figures
+        figures.seconds = seconds
+        figures.requests = weather.requests
+        figures.faults = dict(+weather.counts)
+        figures.storms = weather.storms
+        stormy = weather.counts[STORM]
+        single = sum(weather.counts.values()) - stormy
+        figures.fault_share = single / max(1, weather.requests - stormy)
+
+    async def _watch(self, began: float, weather: Weather, emulator: Emulator) -> None:
+        process = psutil.Process()
+        for tick in itertools.count(1):
+            await asyncio.sleep(0.5)
+            elapsed = time.monotonic() - began
+            rss = process.memory_info().rss / 1e6
+            self._rss.append((elapsed, rss))
+            if tick % 10 == 0:
+                emulator.clear_requests()  # a log that nobody reads here, and that grows
+                self._progress(
+                    f"{elapsed:5.0f} s  {self.figures.events:7,} events"
+                    f"  {self.figures.finished_sessions:5,} sessions done"
+                    f"  {sum(weather.counts.values()):6,} faults  {rss:4.0f} MB"
+                )
+
+
+@contextlib.contextmanager
+def _serving(emulator: Emulator) -> Iterator[str]:
+    """The emulator over HTTP, on a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="emulator")
+    thread.start()
+    server = Server(emulator)
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(90)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
