@@ -1,4 +1,4 @@
-"""`python -m tests.reliability.powercut`: kill -9 during 10,000 writes, twenty times over."""
+"""`python -m tests.reliability.powercut`: kill -9 during 10,000 writes, ten times over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.reliability.powercut.cut import Ledger, cut
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.powercut")
     parser.add_argument("--writes", type=int, default=10_000, help="in each life of the writer")
-    parser.add_argument("--cuts", type=int, default=20)
+    parser.add_argument("--cuts", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     rng, ledger = random.Random(given.seed), Ledger()

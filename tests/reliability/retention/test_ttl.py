@@ -184,3 +184,22 @@ async def test_a_renewal_that_is_disturbed_anywhere_loses_nothing(
     found = await reload(open_service(), session)
     assert texts(found) == ["0", "1", "2", "3"]
     assert found.state == {"n": 3}
+
+
+async def test_who_writes_into_an_expired_session_writes_for_nobody_and_into_no_other(
+    open_service, later, raw
+):
+    """The log alone decides an append, and it does not know that its session is gone. So this is
+    acknowledged; it is shown to nobody, reaches no later session of that name, and expires."""
+    service = open_service(ttl=HOUR)
+    old = await service.create_session(**THIS)
+    await service.append_event(old, event("in time"))
+    await service.flush()
+    later(1.5 * HOUR)
+    await service.append_event(old, event("too late"))
+    assert await open_service().get_session(**THIS) is None
+    await open_service().create_session(**THIS)
+    await service.append_event(old, event("too late again"))
+    assert texts(await open_service().get_session(**THIS)) == []
+    later(4 * HOUR)
+    assert raw.events.all() == []
