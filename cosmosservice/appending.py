@@ -16,3 +16,7 @@ class Holder(Protocol):
 
     def take(self, marker: str, newer: list[Record]) -> None:
         """The event is stored, behind these records that the session object did not know."""
+
+    def holds_event(self) -> bool:
+        """Whether the session object has the event already. Raises EventIdReusedError if it has
+        another one under its id."""

@@ -23,7 +23,7 @@ from cosmosservice.administration import Administration
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
-from cosmosservice.errors import ConfigurationError, InvalidStateError
+from cosmosservice.errors import ConfigurationError, EventIdReusedError, InvalidStateError
 from cosmosservice.event_log import Record, event_record
 from cosmosservice.io_thread import IoThread
 from cosmosservice.lazy_events import lazy_event
@@ -333,6 +333,14 @@ class _Holder:
             self._loop.call_soon_threadsafe(self._commit, newer)
         except RuntimeError:  # the loop is closed, so nobody uses the object at this moment
             self._commit(newer)
+
+    def holds_event(self) -> bool:
+        for held in self._session.events:
+            if held.id == self._event.id:
+                if held != self._event:
+                    raise EventIdReusedError(self._event.id)
+                return True
+        return False
 
     def _commit(self, newer: list[Record]) -> None:
         for record in newer:

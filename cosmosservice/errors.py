@@ -66,6 +66,12 @@ class InvalidStateError(CosmosServiceError, ValueError):
 class EventIdReusedError(CosmosServiceError, ValueError):
     """The session already holds a different event under this id. Nothing was stored."""
 
+    def __init__(self, event_id: str) -> None:
+        super().__init__(
+            "append_event: the session already holds a different event with the id"
+            f" {event_id!r}. Nothing was stored."
+        )
+
 
 class TooLargeError(CosmosServiceError, ValueError):
     """State that would not fit into one Cosmos DB document. Nothing was stored."""

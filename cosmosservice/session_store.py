@@ -190,12 +190,8 @@ class SessionStore:
         self._check_sizes(key, record.deltas, "append_event")
         async with self._locks.of(key):
             marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
-            view = self.views.of(key)
-            if view is not None and view.incarnation == marker.incarnation:
-                held = view.ids.get(record.event_id)
-                if held is not None and held.seq <= marker.seq:
-                    _must_be_same(held, record)
-                    return
+            if self._is_held(key, marker, record, holder):
+                return
             newer, stored = await self._append(key, marker, record)
             holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
             self.views.extend(key, [*newer, stored])
@@ -210,6 +206,17 @@ class SessionStore:
                     f" {problem} It is tried again in the background; do not append it again.",
                     status=problem.status,
                 ) from None
+
+    def _is_held(self, key: SessionKey, marker: Marker, record: Record, holder: Holder) -> bool:
+        """Whether an event is delivered again that the session has up to the marker."""
+        view = self.views.of(key)
+        if view is None or view.incarnation != marker.incarnation:
+            return holder.holds_event()
+        held = view.ids.get(record.event_id)
+        if held is not None and held.seq <= marker.seq:
+            _must_be_same(held, record)
+            return True
+        return not view.whole and holder.holds_event()
 
     async def _append(
         self, key: SessionKey, marker: Marker, record: Record
@@ -299,7 +306,4 @@ class SessionStore:
 
 def _must_be_same(held: Record, record: Record) -> None:
     if not held.same_event(record):
-        raise EventIdReusedError(
-            f"append_event: the session already holds a different event with the id"
-            f" {record.event_id!r}. Nothing was stored."
-        )
+        raise EventIdReusedError(record.event_id)
