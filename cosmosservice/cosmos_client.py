@@ -37,6 +37,7 @@ current_operation: ContextVar[str] = ContextVar("current_operation", default="co
 _answers: ContextVar[list[int] | None] = ContextVar("answers", default=None)
 
 _CHARGE = "x-ms-request-charge"
+_PAGE = 1_000  # results a page across partitions
 _ATTEMPTS = 4
 _BACKOFF = 0.1  # seconds, doubled with every attempt, jittered
 _TRANSIENT = frozenset({408, 410, 449, 500, 502, 503, 504})
@@ -157,25 +158,19 @@ class Container:
         partition: str | None = None,
     ) -> list[Document]:
         """All results, in pages as large as Cosmos makes them."""
+        if partition is None:
+            return await self._query_across(text, parameters)
         found: list[Document] = []
         async for page in self.pages(text, parameters, partition):
             found += page
         return found
 
     async def pages(
-        self, text: str, parameters: Mapping[str, Any], partition: str | None = None
+        self, text: str, parameters: Mapping[str, Any], partition: str
     ) -> AsyncIterator[list[Document]]:
-        """Results page by page: 4 MB each, one round trip each."""
-        named = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
-        scope: dict[str, Any] = {} if partition is None else {"partition_key": partition}
-        seen: list[Mapping[str, str]] = []  # of one page: several, if partitions had nothing
-
-        def hook(headers: Mapping[str, str], _: Any) -> None:
-            seen.append(headers)
-
-        pager = self._proxy.query_items(
-            text, parameters=named, max_item_count=-1, response_hook=hook, **scope
-        ).by_page()
+        """Results of one partition, page by page: 4 MB each, one round trip each."""
+        seen: list[Mapping[str, str]] = []  # of one page: several, if the first ones were empty
+        pager = self._pager(text, parameters, seen, max_item_count=-1, partition_key=partition)
         page: list[Document] | None = []
 
         async def send(charged: Any) -> None:
@@ -186,13 +181,48 @@ class Container:
             except StopAsyncIteration:
                 page = None
             if seen:  # no request was needed to learn that the page before was the last
-                charged({_CHARGE: sum(float(each[_CHARGE]) for each in seen)}, None)
+                charged(_sum(seen), None)
 
         while True:
             await self._send("query", send)
             if page is None:
                 return
             yield page
+
+    async def _query_across(self, text: str, parameters: Mapping[str, Any]) -> list[Document]:
+        """All results of all partitions.
+
+        The SDK merges the partitions itself when their results must be sorted or cut. It takes no
+        -1 there (it would return nothing), and when a request fails it drops what it had of that
+        page. So a failure begins the whole query anew.
+        """
+        found: list[Document] = []
+
+        async def send(charged: Any) -> None:
+            found.clear()
+            seen: list[Mapping[str, str]] = []
+            async for page in self._pager(text, parameters, seen, max_item_count=_PAGE):
+                found.extend([item async for item in page])
+            charged(_sum(seen), None)
+
+        await self._send("query", send)
+        return found
+
+    def _pager(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        seen: list[Mapping[str, str]],
+        **options: Any,
+    ) -> AsyncIterator[AsyncIterator[Document]]:
+        """Puts the headers of every answer into `seen`."""
+
+        def hook(headers: Mapping[str, str], _: Any) -> None:
+            seen.append(headers)
+
+        named = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
+        found = self._proxy.query_items(text, parameters=named, response_hook=hook, **options)
+        return found.by_page()
 
     async def _send(self, request: str, send: Callable[[Any], Awaitable[Any]]) -> Mapping[str, str]:
         """Sends, again where that may help, tells the observer, and translates errors."""
@@ -248,6 +278,11 @@ class Container:
             retries=sum(not 0 < each < 400 for each in earlier),
         )
         self._observer.request(charge, seconds)
+
+
+def _sum(seen: list[Mapping[str, str]]) -> dict[str, str]:
+    """The charges of several answers as those of one. Not every emulator tells them."""
+    return {_CHARGE: str(sum(float(each.get(_CHARGE, 0)) for each in seen))}
 
 
 def _if_modified(etag: str | None) -> dict[str, Any]:
