@@ -41,6 +41,9 @@ _PAGE = 1_000  # results a page across partitions
 _ATTEMPTS = 4
 _BACKOFF = 0.1  # seconds, doubled with every attempt, jittered
 _TRANSIENT = frozenset({408, 410, 449, 500, 502, 503, 504})
+# Sub-statuses of 404: the replica has not seen yet what this client has, so that it cannot tell
+# whether there is such a document; there is no such database or container.
+_REPLICA_BEHIND, _OWNER_MISSING = 1002, 1003
 
 
 def note_answer(response: Any) -> None:
@@ -314,7 +317,11 @@ class Failure:
 
     @property
     def transient(self) -> bool:
-        return self.status in _TRANSIENT or (self.known and self.status is None)
+        return (
+            self.status in _TRANSIENT
+            or (self.known and self.status is None)
+            or (self.status == 404 and self._sub_status == _REPLICA_BEHIND)
+        )
 
     def translated(self, what: str) -> Exception:
         if not self.known:
@@ -324,10 +331,10 @@ class Failure:
             return Conflict()
         if status == 412:
             return PreconditionFailed()
-        if status == 404 and self._sub_status != 1003:
+        if status == 404 and self._sub_status not in (_REPLICA_BEHIND, _OWNER_MISSING):
             return NotFound()
         what = f"{current_operation.get()}: {what}"
-        if status == 404:
+        if status == 404 and self._sub_status == _OWNER_MISSING:
             return ContainerMismatchError(
                 f"{what} found no such database or container. Nothing was stored. Create it with"
                 " `cosmosservice init`, or pass ensure='create'."
@@ -352,7 +359,7 @@ class Failure:
                 " request units are spent. Nothing was stored by this request.",
                 status=status,
             )
-        if status is None or status in _TRANSIENT:
+        if self.transient:
             reason = f"answer {status}" if status else type(self._error).__name__
             return UnavailableError(
                 f"{what} could not be completed ({reason}). Whether it was stored is not known;"

@@ -232,3 +232,16 @@ async def test_a_created_session_is_reported_as_created_though_its_state_is_out_
     assert found.state == {"user:a": 1}
     await fresh.flush()
     assert await open_service().get_user_state(**WHO) == {"a": 1}
+
+
+async def test_a_replica_that_is_behind_does_not_make_a_session_disappear(service, emulator):
+    session = await service.create_session(**WHO)
+    emulator.faults.fail(404, substatus=1002, operation="read", id=f"session.app.{session.id}")
+    assert await reload(service, session) == session
+
+
+async def test_replicas_that_stay_behind_are_no_missing_session(service, emulator):
+    session = await service.create_session(**WHO)
+    emulator.faults.fail(404, substatus=1002, operation="read", container="sessions", times=None)
+    with pytest.raises(UnavailableError, match="get_session"):
+        await reload(service, session)
