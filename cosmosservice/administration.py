@@ -59,7 +59,7 @@ class Administration(ABC):
         """
         key = SessionKey.named(app_name, user_id, session_id)
         erased = await self._run("purge_session", lambda store: store.lifecycle.purge(key))
-        return PurgeReport(1, erased)
+        return PurgeReport(1, erased or 0)
 
     async def purge_user(
         self,
@@ -90,12 +90,12 @@ class Administration(ABC):
         progress: Progress | None = None,
     ) -> PurgeReport:
         """Erases the sessions that were deleted longer ago than this."""
-        before = datetime.datetime.now(datetime.UTC) - older_than
+        before = iso((datetime.datetime.now(datetime.UTC) - older_than).timestamp())
 
         async def purge(store: SessionStore) -> PurgeReport:
-            found = await store.connection.sessions.query(GONE, {"before": iso(before.timestamp())})
+            found = await store.connection.sessions.query(GONE, {"before": before})
             sessions = [body for body in found if app_name in (None, body.get("app_name"))]
-            return await _purge(store, sessions, progress)
+            return await _purge(store, sessions, progress, deleted_before=before)
 
         return await self._run("purge_deleted", purge)
 
@@ -111,12 +111,17 @@ class Administration(ABC):
 
 
 async def _purge(
-    store: SessionStore, sessions: list[Document], progress: Progress | None
+    store: SessionStore,
+    sessions: list[Document],
+    progress: Progress | None,
+    deleted_before: str | None = None,
 ) -> PurgeReport:
     keys = [key for body in sessions if (key := SessionKey.in_document(body)) is not None]
-    documents = 0
+    purged = documents = 0
     for done, key in enumerate(keys, 1):
-        documents += await store.lifecycle.purge(key)
+        erased = await store.lifecycle.purge(key, deleted_before=deleted_before)
+        if erased is not None:
+            purged, documents = purged + 1, documents + erased
         if progress is not None:
             progress(done, len(keys))
-    return PurgeReport(len(keys), documents)
+    return PurgeReport(purged, documents)

@@ -139,12 +139,14 @@ class Lifecycle:
             else:
                 confirmed = True
 
-    async def purge(self, key: SessionKey) -> int:
+    async def purge(self, key: SessionKey, *, deleted_before: str | None = None) -> int | None:
         """Erases a session, deleting it first if need be. Goes on where another call stopped.
 
-        Returns how many documents of the log lost their content or were removed.
+        Returns how many documents of the log lost their content or were removed. With
+        `deleted_before` a session that is not deleted, or was so later, is left as it is: None.
         """
-        await self.delete(key)
+        if deleted_before is None:
+            await self.delete(key)
         erased = 0
         confirmed = False
         while True:
@@ -154,6 +156,8 @@ class Lifecycle:
                     confirmed = True
                     continue
                 return erased
+            if current.status == ACTIVE and deleted_before is not None:
+                return erased or None  # restored or created anew since somebody looked
             if current.status == ACTIVE:
                 if erased or not is_deleted(await self._tail(current)):
                     return erased  # created anew, or restored, by somebody else
@@ -163,6 +167,8 @@ class Lifecycle:
                 return erased
             elif current.status == PURGING:
                 erased += await self._erase(current)
+            elif deleted_before is not None and not current.updated_at <= deleted_before:
+                return erased or None
             else:
                 announced = current.with_status(PURGING) | {"state": {}}
                 try:

@@ -74,6 +74,10 @@ class SessionDocument:
         return float(found) if isinstance(found, int | float) else 0.0
 
     @property
+    def updated_at(self) -> str:
+        return str(self.body.get("updated_at", ""))
+
+    @property
     def pending(self) -> Document:
         """Initial user and app state that may not have been merged yet."""
         found = self.body.get("pending")

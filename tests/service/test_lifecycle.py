@@ -260,3 +260,41 @@ async def test_a_log_that_lost_its_end_is_reported_and_goes_on(open_service, emu
     await fresh.append_event(found, event("again"))
     assert texts(await open_service().get_session(**THIS)) == ["0", "1", "again"]
     assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("back", ["restore_session", "create_session"])
+async def test_a_session_that_is_back_when_its_turn_comes_is_not_purged(
+    open_service, emulator, back
+):
+    service, other = open_service(), open_service()
+    session = await service.create_session(**WHO, session_id="s")
+    await service.append_event(session, event("old"))
+    await service.delete_session(**WHO, session_id="s")
+
+    async def bring_back(_):
+        await getattr(other, back)(**WHO, session_id="s")
+        await other.append_event(await reload(other, session), event("new"))
+
+    emulator.faults.call(bring_back, when="after", operation="query", partition_key=None)
+    report = await service.purge_deleted(older_than=datetime.timedelta(0))
+    assert report.sessions == 0
+    assert texts(await reload(open_service(), session))[-1] == "new"
+
+
+async def test_a_session_that_was_deleted_again_when_its_turn_comes_is_not_purged(
+    open_service, emulator
+):
+    service, other = open_service(), open_service()
+    session = await service.create_session(**WHO, session_id="s")
+    await service.append_event(session, event("old"))
+    await service.delete_session(**WHO, session_id="s")
+
+    async def delete_again(_):
+        await other.restore_session(**WHO, session_id="s")
+        await other.delete_session(**WHO, session_id="s")
+
+    emulator.faults.call(delete_again, when="after", operation="query", partition_key=None)
+    report = await service.purge_deleted(older_than=datetime.timedelta(0))
+    assert report.sessions == 0
+    await service.restore_session(**WHO, session_id="s")
+    assert texts(await reload(service, session)) == ["old"]
