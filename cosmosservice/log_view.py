@@ -85,7 +85,7 @@ class LogViews:
         view = self.of(key)
         if view is None or view.incarnation != incarnation:
             return self.put(key, LogView(incarnation, first_seq, records))
-        if records and (records[0].seq < view.first or not view.records):
+        if records and not (view.records and view.first <= records[0].seq <= view.last + 1):
             newer = [record for record in view.records if record.seq > records[-1].seq]
             return self.put(key, LogView(incarnation, first_seq, records + newer))
         view.first_seq = first_seq

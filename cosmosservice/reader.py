@@ -85,9 +85,11 @@ class SessionReader:
             if behind or behind_documents or must_renew(document.body):
                 self._projector.schedule(key, document.incarnation, patient=True)
             times = [record.timestamp for record in behind if record.is_event]
+            # Not what the view has: an append of this process may have made it longer meanwhile.
+            last = records[-1].seq if records else 0
             return Snapshot(
                 key,
-                Marker(document.incarnation, max(known.last, document.revision)),
+                Marker(document.incarnation, max(last, document.revision)),
                 _newest_events(known, records, newest_events),
                 Scoped(
                     fold(document.state, behind),
