@@ -24,9 +24,16 @@ class RawContainer:
 
     def all(self, **having: Any) -> list[Document]:
         """Every document with these values, in the order of ids."""
-        found = self._proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True)
-        chosen = [body for body in found if having.items() <= body.items()]
+        chosen = [body for body in self._query() if having.items() <= body.items()]
         return sorted(chosen, key=lambda body: str(body["id"]))
+
+    def _query(self) -> list[Document]:
+        text = "SELECT * FROM c"
+        while True:
+            # The synchronous SDK refreshes its account on a thread of its own, which may write
+            # into the headers that it is just copying here.
+            with contextlib.suppress(RuntimeError):
+                return list(self._proxy.query_items(text, enable_cross_partition_query=True))
 
     def one(self, **having: Any) -> Document:
         (found,) = self.all(**having)

@@ -104,11 +104,15 @@ def exchange(endpoint, sent):
     place = urlsplit(endpoint)
     with socket.create_connection((place.hostname, place.port), timeout=10) as connection:
         answer = b""
-        with contextlib.suppress(ConnectionError):  # it may hang up at any moment
+        try:
             connection.sendall(sent)
             connection.shutdown(socket.SHUT_WR)
             while part := connection.recv(65536):
                 answer += part
+        except TimeoutError:
+            raise
+        except OSError:
+            pass  # it may hang up at any moment
         return answer
 
 

@@ -42,7 +42,7 @@ triples = st.builds(triple, name, name, name.filter(lambda text: text.strip()))
 
 
 @settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

@@ -7,10 +7,10 @@ import datetime
 import pathlib
 
 import pytest
+from azure.cosmos.aio import ContainerProxy
 
 import cosmosservice
 from cosmosservice import administration, event_log, lifecycle, listing, retention
-from cosmosservice.cosmos_client import Container
 from tests.support.adk import event
 
 SOURCE = pathlib.Path(cosmosservice.__file__).parent
@@ -106,13 +106,13 @@ async def test_what_is_sent_is_the_text_of_the_source_and_values_travel_as_param
         if isinstance(value, str)
     }
     sent = {}
-    pages = Container.pages
+    query_items = ContainerProxy.query_items
 
-    def listen(self, text, parameters, partition=None):
-        sent[text] = parameters
-        return pages(self, text, parameters, partition)
+    def listen(self, query, *, parameters, **options):
+        sent[query] = [each["name"] for each in parameters]
+        return query_items(self, query, parameters=parameters, **options)
 
-    monkeypatch.setattr(Container, "pages", listen)
+    monkeypatch.setattr(ContainerProxy, "query_items", listen)
     service = open_service(ttl=3600)
     who = {"app_name": HOSTILE, "user_id": HOSTILE}
     this = who | {"session_id": HOSTILE}
@@ -133,5 +133,6 @@ async def test_what_is_sent_is_the_text_of_the_source_and_values_travel_as_param
     await fresh.purge_user(**who)
     assert len(sent) >= 8
     assert sent.keys() <= known
-    for text, parameters in sent.items():
-        assert all(f"@{name}" in text for name in parameters)
+    for text, names in sent.items():
+        assert names
+        assert all(name in text for name in names)

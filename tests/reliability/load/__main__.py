@@ -30,7 +30,7 @@ def main() -> int:
     if given.json:
         body = dataclasses.asdict(figures) | {"memory_flat": figures.memory_flat}
         given.json.write_text(json.dumps(body, indent=2) + "\n")
-    return 0 if figures.sound and figures.memory_flat else 1
+    return 0 if figures.sound and figures.memory_flat is not False else 1
 
 
 def show(figures: Figures) -> None:
@@ -51,7 +51,8 @@ def show(figures: Figures) -> None:
                 else f"{label:<30}{value:>10,}"
             )
     verdict = "sound" if figures.sound else "NOT SOUND"
-    print(f"{verdict}; memory {'flat' if figures.memory_flat else 'GREW'}")
+    memory = {True: "flat", False: "GREW", None: "not judged, the run was too short"}
+    print(f"{verdict}; memory {memory[figures.memory_flat]}")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ T = TypeVar("T")
 APP = "soak"
 DATABASE = "soak"
 SESSIONS_PER_USER = 4
-LENGTHS = (4, 20)  # events after which a conversation is over
+LENGTHS = (3, 9)  # events after which a conversation is over
 AT_ONCE = 24
 CACHE_BYTES = 512 * 1024  # small, so that it is full long before the end
 
@@ -76,7 +76,10 @@ class Figures:
     leaked_connections: int = 0
 
     @property
-    def memory_flat(self) -> bool:
+    def memory_flat(self) -> bool | None:
+        """None if the run was too short to tell."""
+        if not self.rss_mb_at_end:
+            return None
         return self.rss_mb_at_end <= 1.1 * self.rss_mb_after_warm_up + 10
 
     @property
@@ -129,7 +132,7 @@ class Soak:
         self._numbers = itertools.count()
         self._seen: collections.Counter[str] = collections.Counter()
         self._append_times: list[float] = []
-        self._rss: list[tuple[float, float]] = []
+        self._rss: list[tuple[int, float]] = []
         self._users: dict[str, dict[str, Any]] = {}
         self._services: list[CosmosSessionService] = []
 
@@ -304,7 +307,8 @@ class Soak:
         if len(self._append_times) > 1:
             figures.append_ms_median = 1000 * statistics.median(self._append_times)
             figures.append_ms_99 = 1000 * statistics.quantiles(self._append_times, n=100)[98]
-        warm = [rss for at, rss in self._rss if at > 0.4 * self._seconds]
+        # Warm is who has seen as many conversations end as there are at a time.
+        warm = [rss for finished, rss in self._rss if finished >= self._sessions]
         if len(warm) >= 4:
             figures.rss_mb_after_warm_up = statistics.median(warm[: len(warm) // 4 + 1])
             figures.rss_mb_at_end = statistics.median(warm[-(len(warm) // 4 + 1) :])
@@ -324,7 +328,7 @@ class Soak:
             await asyncio.sleep(5)
             emulator.clear_requests()  # a log that nobody reads here, and that grows
             elapsed, rss = time.monotonic() - began, _rss_in_use()
-            self._rss.append((elapsed, rss))
+            self._rss.append((self.figures.finished_sessions, rss))
             self._progress(
                 f"{elapsed:5.0f} s  {self.figures.events:7,} events"
                 f"  {self.figures.finished_sessions:5,} sessions done"
