@@ -171,6 +171,8 @@ async def _play(case: Case, told: list[str]) -> None:
         if refusal and case.fault.startswith("cancelled"):
             allowed.add("ok")
     _expect(told[0] in allowed, f"the caller was told {told[0]}")
+    if stage.event is not None and not fault.bearable:
+        stage.history.cut_off.add(stage.event.id)
     _session_object(stage)
 
     alive = not stage.victim.wire.dead

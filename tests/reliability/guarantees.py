@@ -37,6 +37,7 @@ class History:
     pending: set[str] = field(default_factory=set)  # of those: their shared state may follow later
     refused: set[str] = field(default_factory=set)  # events that left no trace
     unknown: set[str] = field(default_factory=set)  # no answer: there, or not
+    cut_off: set[str] = field(default_factory=set)  # had no answer once: chunks may be left behind
     initial: dict[str, dict[str, Any]] = field(default_factory=dict)  # by state["born"]
     purged: set[Where] = field(default_factory=set)  # of which no content may be left
 
@@ -251,11 +252,9 @@ def _events(picture: Picture, history: History) -> list[str]:
             problems.append(f"G1 {event_id}: stored {len(found)} times")
         if event_id not in history.stored.keys() | history.unknown:
             problems.append(f"G5 {event_id}: nobody was told that it is stored")
-    text = picture.dump() if history.refused else ""
-    problems += [
-        f"G5 {each}: refused, but it left a trace" for each in history.refused if each in text
-    ]
-    return problems
+    text = json.dumps([each for each in picture.documents if not _left_behind(each, history)])
+    traces = [each for each in history.refused if f'"{each}"' in text]
+    return problems + [f"G5 {each}: refused, but it left a trace" for each in traces]
 
 
 def _chunks(picture: Picture, history: History) -> list[str]:
@@ -273,12 +272,16 @@ def _chunks(picture: Picture, history: History) -> list[str]:
     for chunk in picture.chunks.values():
         upload = chunk["id"].split("-")[-2]
         known = (chunk["event_id"], upload) in used
-        # A writer that was cut off may leave chunks behind, which purge removes.
-        if not known and chunk["event_id"] not in history.unknown:
+        if not known and not _left_behind(chunk, history):
             problems.append(f"G5 {chunk['event_id']}: a chunk that belongs to no event")
         if _where(chunk) in history.purged:
             problems.append(f"purge: a chunk of {chunk['event_id']} is still there")
     return problems
+
+
+def _left_behind(document: Document, history: History) -> bool:
+    """A writer that was cut off may leave chunks behind. Nobody reads them; purge removes them."""
+    return document["document_type"] == "chunk" and document["event_id"] in history.cut_off
 
 
 def _shared_state(picture: Picture, history: History, settled: bool) -> list[str]:

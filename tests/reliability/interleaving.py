@@ -158,6 +158,8 @@ class World:
         self.history = History()
         self.calls: list[Call] = []
         self.step = 0
+        self.rebasing = False  # then several may be stored that start from one place
+        self.clocks_agree = True  # then a later write of a key wins
         self._losses, self._kills = losses, kills
         self._waiting: list[asyncio.Future[Fate]] = []
         self._numbers = 0
@@ -380,8 +382,6 @@ class World:
             if stale and not self._moved(where, marker, stale):
                 raise Broken(f"G9 {marker}: told of a conflict that never was")
 
-    rebasing = False
-
     def _moved(self, where: Where, marker: str, calls: list[Call]) -> bool:
         """Whether something stands behind the marker that is not these calls' own."""
         _, incarnation, seq = marker.split(":")
@@ -408,6 +408,8 @@ class World:
                 one, two = places[first.event_id], places[second.event_id]
                 if one[0] == two[0] and one[1] > two[1]:
                     raise Broken(f"{first} stands behind {second}")
+        if not self.clocks_agree:
+            return
         writes = {call.event_id: call for call in done if call.told == "ok"}
         for reader in [call for call in self.calls if call.name == "get"]:
             for key, value in reader.shared.items():

@@ -30,6 +30,7 @@ WHO = {"app_name": APP, "user_id": USER}
 THIS = WHO | {"session_id": ID}
 REFUSALS = (StaleSessionError, SessionNotFoundError, AlreadyExistsError)
 
+NOON = 1_700_000_000.5  # the time of every event: their order does not hang on it
 # Random, so that it does not compress: two chunks.
 LARGE = random.Random(0).randbytes(2_200_000)
 
@@ -69,17 +70,21 @@ class Stage:
             history.pending.add(said.id)
             history.stored[said.id] = (session.user_id, session.id)
             raise
+        except BaseException:
+            history.cut_off.add(said.id)
+            raise
         history.stored[said.id] = (session.user_id, session.id)
 
 
 def say(name: str, *scopes: str, large: bool = False) -> Event:
-    """An event whose id, and whose value in every scope, is its name."""
+    """An event whose id, and whose value in every scope, is its name; the same at every call."""
     delta = {f"{scope}{'' if scope.endswith(':') else '_'}key": name for scope in scopes}
     content = None
     if large:
         blob = types.Blob(data=LARGE, mime_type="image/png")
         content = types.Content(role="user", parts=[types.Part(inline_data=blob)])
-    return event(None if large else name, id=name, delta=delta or None, content=content)
+    fields = {"id": name, "delta": delta or None, "content": content, "timestamp": NOON}
+    return event(None if large else name, **fields)
 
 
 @dataclass(frozen=True)

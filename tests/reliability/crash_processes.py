@@ -1,0 +1,203 @@
+"""Several real processes on one emulator over HTTP, killed at points that a seed picks.
+
+A killed process is replaced by a new one. At the end every event that a process was told is stored
+is there exactly once, and every guarantee holds.
+
+    python -m tests.reliability.crash_processes [--seed N] [--kills N] [--workers N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from cosmos_emulator import Emulator
+from cosmos_emulator.requests_log import RequestRecord
+from cosmos_emulator.server import Server
+from cosmosservice import CosmosSessionService
+from tests.reliability.guarantees import (
+    APP,
+    Broken,
+    History,
+    Picture,
+    Where,
+    check_guarantees,
+)
+from tests.reliability.worker import PLACES, work
+
+DEADLINE = 300  # seconds without which something must be stuck
+_REQUESTS = (10, 60)  # between two kills
+
+
+@dataclass
+class Report:
+    """The figures of a run."""
+
+    seed: int
+    processes: int = 0
+    kills: int = 0
+    requests: int = 0
+    told: Counter[str] = field(default_factory=Counter)
+    unanswered_stored: int = 0  # events whose writer died before it was told
+    seconds: float = 0.0
+
+
+class _Crew:
+    """The living processes."""
+
+    def __init__(self, endpoint: str, key: str, seed: int) -> None:
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([work.__module__])
+        self._address = endpoint, key
+        self._seed = seed
+        self.started = 0
+        self.members: dict[Connection, Any] = {}
+
+    def hire(self) -> None:
+        self.started += 1
+        mine, theirs = self._context.Pipe()
+        arguments = (theirs, *self._address, f"p{self.started}", self._seed + self.started)
+        process = self._context.Process(target=work, args=arguments, daemon=True)
+        process.start()
+        theirs.close()
+        self.members[mine] = process
+
+    def bury(self, pipe: Connection) -> None:
+        self.members.pop(pipe).join()
+        pipe.close()
+
+
+def run(seed: int, *, kills: int, workers: int) -> Report:
+    """Raises Broken if a guarantee does not hold."""
+    began = time.monotonic()
+    report = Report(seed)
+    history = History()
+    dice = random.Random(seed)
+    with Emulator() as emulator, _served(emulator) as endpoint:
+        asyncio.run(_prepare(endpoint, emulator.key))
+        crew = _Crew(endpoint, emulator.key, seed)
+        for _ in range(workers):
+            crew.hire()
+        due = dice.randint(*_REQUESTS)
+        counted = 0
+
+        def maybe_kill(_: RequestRecord) -> None:
+            nonlocal due, counted
+            counted += 1
+            if counted < due or report.kills >= kills:
+                return
+            due = counted + dice.randint(*_REQUESTS)
+            living = [each for each in crew.members.values() if each.is_alive()]
+            if living:
+                os.kill(dice.choice(living).pid, signal.SIGKILL)
+                report.kills += 1
+
+        emulator.faults.call(maybe_kill, when="before", resource="docs", times=None)
+        stopping = False
+        while crew.members:
+            if time.monotonic() - began > DEADLINE:
+                raise Broken("G10: the processes do not come to an end")
+            for pipe in wait(list(crew.members), timeout=1):
+                try:
+                    told, name, where = pipe.recv()
+                except (EOFError, OSError):
+                    crew.bury(pipe)
+                    if report.kills < kills:
+                        crew.hire()
+                    continue
+                report.told[told] += 1
+                _note(history, told, name, where)
+            if report.kills >= kills and not stopping:
+                stopping = True
+                for pipe in crew.members:
+                    with contextlib.suppress(OSError):
+                        pipe.send("stop")
+        emulator.faults.clear()
+        report.processes, report.requests = crew.started, counted
+        picture = check_guarantees(emulator, history)
+        asyncio.run(_look(endpoint, emulator, history, picture))
+        events = {r["event_id"] for log in picture.logs.values() for r in log}
+        report.unanswered_stored = len(history.unknown & events - history.stored.keys())
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _note(history: History, told: str, name: str, where: Where) -> None:
+    if told == "born":
+        history.initial[name] = {"born": name}
+    elif told == "tried":
+        history.unknown.add(name)
+    elif told == "stored":
+        history.stored[name] = where
+    else:
+        history.unknown.discard(name)
+        history.refused.add(name)
+
+
+async def _prepare(endpoint: str, key: str) -> None:
+    async with CosmosSessionService(endpoint=endpoint, credential=key, database="adk") as service:
+        await service.list_sessions(app_name=APP)
+
+
+async def _look(endpoint: str, emulator: Emulator, history: History, picture: Picture) -> None:
+    """New readers see what is stored; the second finds nothing left to do."""
+    for place in PLACES:
+        await _read(endpoint, emulator.key, place)
+    picture = check_guarantees(emulator, history, settled=True)
+    for place in PLACES:
+        seen = await _read(endpoint, emulator.key, place)
+        if seen != picture.view(place):
+            raise Broken(f"{place}: a reader sees {seen}, stored is {picture.view(place)}")
+    if Picture(emulator).dump() != picture.dump():
+        raise Broken("a second look writes something")
+
+
+async def _read(endpoint: str, key: str, place: Where) -> Any:
+    service = CosmosSessionService(
+        endpoint=endpoint, credential=key, database="adk", ensure="never"
+    )
+    async with service:
+        found = await service.get_session(app_name=APP, user_id=place[0], session_id=place[1])
+        return found and ([each.id for each in found.events], found.state)
+
+
+@contextlib.contextmanager
+def _served(emulator: Emulator) -> Iterator[str]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="emulator", daemon=True)
+    thread.start()
+    server = Server(emulator)
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Kills real processes at random points.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=6)
+    options = parser.parse_args(arguments)
+    print(run(options.seed, kills=options.kills, workers=options.workers))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
