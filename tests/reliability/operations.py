@@ -31,8 +31,8 @@ THIS = WHO | {"session_id": ID}
 REFUSALS = (StaleSessionError, SessionNotFoundError, AlreadyExistsError)
 
 NOON = 1_700_000_000.5  # the time of every event: their order does not hang on it
-# Random, so that it does not compress: two chunks.
-LARGE = random.Random(0).randbytes(2_200_000)
+# Random, so that it does not compress: two chunks, where an item takes 20,000 bytes.
+LARGE = random.Random(0).randbytes(22_000)
 
 
 class Stage:

@@ -16,7 +16,7 @@ from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
 from tests.reliability.crash_matrix import _check, _session_object
 from tests.reliability.guarantees import Picture
-from tests.reliability.operations import OPERATIONS, THIS, WHERE, Stage, attempt
+from tests.reliability.operations import OPERATIONS, THIS, WHERE, Stage, attempt, say
 from tests.reliability.simulation import simulate
 from tests.support.adk import event
 
@@ -71,6 +71,39 @@ def _held_if_stored(stage: Stage) -> None:
     there = [each["event_id"] for each in log if each["document_type"] == "adk_event"]
     if stage.event.id in held or stage.event.id in there:
         assert held == there
+
+
+def test_cancelling_one_of_several_appends_leaves_the_others_alone():
+    async def scene(steps: int) -> bool:
+        stage = Stage()
+        stage.session = await stage.create(stage.victim, "first")
+        names = ["one", "two", "three"]
+        tasks = [
+            asyncio.create_task(
+                attempt(stage.append(stage.victim, stage.session, say(name, "user:")))
+            )
+            for name in names
+        ]
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        finished = tasks[1].done()
+        tasks[1].cancel()
+        told = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [told[0], told[2]] == ["ok", "ok"]
+        assert isinstance(told[1], asyncio.CancelledError) or told[1] in ("ok", "cancelled")
+        await stage.append(stage.victim, stage.session, say("four"))
+        held = [each.id for each in stage.session.events]
+        await stage.victim.service.flush()
+        found = await stage.fresh().service.get_session(**THIS)
+        assert [each.id for each in found.events] == held
+        assert found.state == stage.session.state
+        assert {"one", "three", "four"} <= set(held)
+        return finished
+
+    steps = 1  # a task that is cancelled before its first step never began
+    while not simulate(partial(scene, steps)):
+        steps += 1
+    assert steps >= 5
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
