@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import time
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from cosmosservice.cosmos_client import Conflict, NotFound, PreconditionFailed
 from cosmosservice.data_converters import fields_to_event, from_json
 from cosmosservice.documents import (
+    ACTIVE,
     APP_STATE,
     EVENT,
     USER_STATE,
@@ -26,6 +28,7 @@ from cosmosservice.state_documents import newest, record_changes
 logger = logging.getLogger("cosmosservice")
 
 UNREADABLE = "UNREADABLE_EVENT"
+_READ_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,7 @@ async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
     """Looks at everything anew: nothing that this process remembers is trusted."""
     store.documents.forget(key)
     store.views.drop(key)
-    found = await store.log.later(key, 0)
-    document = await store.documents.read(key)
+    document, found = await _read(store, key)
     rebuilt = False
     if document is None or document.damaged:
         document = await _rebuild(store, key, document, found)
@@ -68,7 +70,7 @@ async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
     )
     places = {record.seq for record in mine}
     last = max(places, default=document.first_seq - 1)
-    if last < document.revision:
+    if last < document.revision and document.status == ACTIVE:
         # The end of the log is lost, as after a forced failover: go on from what is there.
         with contextlib.suppress(PreconditionFailed, NotFound):
             await store.documents.replace(
@@ -88,6 +90,21 @@ async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
         ],
         unreadable=[record.seq for record in mine if record.is_event and _unreadable(record)],
     )
+
+
+async def _read(
+    store: SessionStore, key: SessionKey
+) -> tuple[SessionDocument | None, list[Record]]:
+    """The document, then the log: what the document follows was there before it. A log that does
+    not reach it may be a stale read, or have grown with the document: both are read again."""
+    for attempt in range(_READ_ATTEMPTS):
+        await asyncio.sleep(0.01 * 2**attempt if attempt else 0)
+        document = await store.documents.read(key)
+        found = await store.log.later(key, 0)
+        last = found[-1].seq if found else 0
+        if document is None or last >= document.revision:
+            break
+    return document, found
 
 
 async def _rebuild(
