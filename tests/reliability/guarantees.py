@@ -260,7 +260,9 @@ def _events(picture: Picture, history: History) -> list[str]:
 def _chunks(picture: Picture, history: History) -> list[str]:
     problems = []
     used = set()
-    for records in picture.logs.values():
+    for where, records in picture.logs.items():
+        if _erasing(picture, where):
+            continue
         for record in records:
             if "chunks" not in record:
                 continue
@@ -272,11 +274,17 @@ def _chunks(picture: Picture, history: History) -> list[str]:
     for chunk in picture.chunks.values():
         upload = chunk["id"].split("-")[-2]
         known = (chunk["event_id"], upload) in used
-        if not known and not _left_behind(chunk, history):
+        erasing = _erasing(picture, _where(chunk))
+        if not known and not erasing and not _left_behind(chunk, history):
             problems.append(f"G5 {chunk['event_id']}: a chunk that belongs to no event")
         if _where(chunk) in history.purged:
             problems.append(f"purge: a chunk of {chunk['event_id']} is still there")
     return problems
+
+
+def _erasing(picture: Picture, where: Where) -> bool:
+    """A purge that is under way, or was cut short, has begun to remove chunks."""
+    return picture.sessions.get(where, {}).get("status") == "purging"
 
 
 def _left_behind(document: Document, history: History) -> bool:
