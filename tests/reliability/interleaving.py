@@ -166,8 +166,12 @@ class World:
 
     def process(self, **options: Any) -> Process:
         """One more process; its requests are held from now on."""
-        process = Process(self.emulator, **options)
+        process = self._watched(**options)
         process.wire.hold = self._hold
+        return process
+
+    def _watched(self, **options: Any) -> Process:
+        process = Process(self.emulator, **options)
         process.wire.accepted = lambda request: self.model.accept(self.step, request)
         return process
 
@@ -340,8 +344,8 @@ class World:
         return picture
 
     async def _look(self) -> dict[Where, View]:
-        """What a new process sees of every session."""
-        reader = Process(self.emulator, ensure="never")
+        """What a new process sees of every session. It may complete what a killed one began."""
+        reader = self._watched(ensure="never")
         views: dict[Where, View] = {}
         for where in sorted(self.model.lives):
             found = await reader.service.get_session(**_who(where))
