@@ -28,6 +28,8 @@ FIRST_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} {_ORDER}"
 NEXT_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_LATER} {_ORDER}"
 USER_STATES = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
 
+_AT_ONCE = 16
+
 _Position = tuple[float, str, str]  # (last update, user, session): unique, and the sort order
 
 
@@ -63,15 +65,27 @@ class Listing:
         if continuation is not None:
             text = NEXT_PAGE
             parameters |= zip(("time", "user", "session"), _position(continuation), strict=True)
-        found, app, users = await together(
-            self._container.query(text, parameters, user_id),
-            self._states.read(app_key),
-            self._users(app_name, user_key),
-        )
+        listed = self._container.query(text, parameters, user_id)
+        app_state = self._states.read(app_key)
+        if user_key is None and limit is not None:  # not the state of every user for some of them
+            found, app = await together(listed, app_state)
+            users = await self._users_of(app_name, found)
+        else:
+            users_found = self._users(app_name, user_key)
+            found, app, users = await together(listed, app_state, users_found)
         keys = [(key, body) for body in found if (key := SessionKey.in_document(body)) is not None]
         snapshots = [_snapshot(key, body, app, users.get(key.user_id)) for key, body in keys]
         more = limit is not None and len(found) == limit
         return snapshots, _continuation(snapshots[-1]) if more and snapshots else None
+
+    async def _users_of(self, app_name: str, sessions: list[Document]) -> dict[str, StateDocument]:
+        ids = sorted({user for body in sessions if isinstance(user := body.get("user_id"), str)})
+        users: dict[str, StateDocument] = {}
+        for start in range(0, len(ids), _AT_ONCE):
+            some = [StateKey(USER_STATE, app_name, user) for user in ids[start : start + _AT_ONCE]]
+            found = await together(*map(self._states.read, some))
+            users |= {key.user_id: state for key, state in zip(some, found, strict=True)}
+        return users
 
     async def _users(self, app_name: str, user: StateKey | None) -> dict[str, StateDocument]:
         if user is not None:

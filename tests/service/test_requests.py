@@ -136,3 +136,14 @@ async def test_every_request_is_reported_with_its_charge(open_service, emulator)
     assert {each.operation for each in charges} >= {"create_session", "append_event"}
     sent = sum(each.charge for each in documents(emulator))
     assert abs(sum(each.request_units for each in charges) - sent) < 0.01
+
+
+async def test_a_page_of_all_users_reads_the_state_of_those_on_it(service, emulator):
+    for number in range(5):
+        user = f"user {number}"
+        await service.create_session(app_name="app", user_id=user, state={"user:n": number})
+    await quiet(service, emulator)
+    page = await service.list_sessions_page(app_name="app", limit=2)
+    assert [each.state for each in page.sessions] == [{"user:n": 0}, {"user:n": 1}]
+    sent = documents(emulator)
+    assert sorted(each.operation for each in sent) == ["query", "read", "read", "read"]
