@@ -124,14 +124,15 @@ class Projector:
 
     def _failed(self, key: SessionKey, due: _Due, problem: Exception) -> None:
         due.failures += 1
+        again = due.failures <= _RETRIES and not isinstance(problem, TooLargeError)
         # Of an exception that is not ours only the name: its text may quote what was stored.
         logger.warning(
             "Session %r: its document is behind its log (%s). Nothing is lost; %s.",
             key.session_id,
             problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
-            "it is tried again" if due.failures <= _RETRIES else "the next reader repairs it",
+            "it is tried again" if again else "the next reader repairs it",
         )
-        if due.failures <= _RETRIES and not isinstance(problem, TooLargeError):
+        if again:
             loop = asyncio.get_running_loop()
             self._due.setdefault(key, due)
             due.timer = loop.call_later(_QUIET * 2**due.failures, self._start, key, due)

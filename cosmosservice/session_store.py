@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
+import operator
 import time
 from collections.abc import Callable
 
@@ -118,12 +120,12 @@ class SessionStore:
         try:
             user, app = await reads
             await self.projector.merge(key, changes[USER_STATE], changes[APP_STATE])
-        except StorageError as problem:
+        except (StorageError, TooLargeError) as problem:
             raise StateUpdatePendingError(
                 f"create_session: the session {key.session_id!r} IS created, but user: and app:"
                 f" state could not be read or followed: {problem} Get the session to go on with"
                 " it; whoever reads it next repairs the rest.",
-                status=problem.status,
+                status=getattr(problem, "status", None),
             ) from None
         return Snapshot(
             key,
@@ -199,12 +201,12 @@ class SessionStore:
         if stored.deltas.shared:
             try:
                 await self._merge(key, stored)
-            except StorageError as problem:
+            except (StorageError, TooLargeError) as problem:
                 raise StateUpdatePendingError(
                     f"append_event: the event {stored.event_id!r} IS stored and the session object"
                     " holds it, but its user: or app: state is not yet visible to other sessions:"
                     f" {problem} It is tried again in the background; do not append it again.",
-                    status=problem.status,
+                    status=getattr(problem, "status", None),
                 ) from None
 
     def _is_held(self, key: SessionKey, marker: Marker, record: Record, holder: Holder) -> bool:
@@ -282,26 +284,26 @@ class SessionStore:
         self.states.check_size(key.app, deltas.app, operation)
         if not deltas.session:
             return
-        size = wire_size(to_json(deltas.session)) + self._state_size(key)
+        known, view = self.documents.known(key), self.views.of(key)
+        behind = view.after(known.revision) if known is not None and view is not None else None
+        changes = [record.deltas.session for record in behind or ()] + [deltas.session]
+        size = (known.size if known is not None else 0) + sum(map(_size, changes))
+        if size > ITEM_LIMIT and known is not None:  # much of it may replace what is there
+            after = functools.reduce(operator.or_, changes, known.state)
+            size = known.size - _size(known.state) + _size(after)
         if size > ITEM_LIMIT:
             raise TooLargeError(
                 f"{operation}: the state of session {key.session_id!r} would have about {size:,}"
                 f" bytes; one Cosmos DB document takes {ITEM_LIMIT:,}. Nothing was stored."
             )
 
-    def _state_size(self, key: SessionKey) -> int:
-        """About how large the session document is, with what it has not followed yet."""
-        known, view = self.documents.known(key), self.views.of(key)
-        behind = view.after(known.revision) if known is not None and view is not None else None
-        return (known.size if known is not None else 0) + sum(
-            wire_size(to_json(record.deltas.session))
-            for record in behind or ()
-            if record.deltas.session
-        )
-
     async def flush(self) -> None:
         await self.projector.flush()
         await self.states.settle()
+
+
+def _size(state: Document) -> int:
+    return wire_size(to_json(state)) if state else 0
 
 
 def _must_be_same(held: Record, record: Record) -> None:

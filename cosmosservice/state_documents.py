@@ -135,6 +135,9 @@ class StateDocuments:
             return
         known: StateDocument | None = self._cache.get(key)
         size = wire_size(to_json(dict(delta))) + (known.size if known is not None else 0)
+        if size > ITEM_LIMIT and known is not None:  # much of it may replace what is there
+            size = known.size + wire_size(to_json(known.state | dict(delta)))
+            size -= wire_size(to_json(known.state))
         if size > ITEM_LIMIT:
             scope = "app:" if key.kind == APP_STATE else "user:"
             raise TooLargeError(

@@ -245,3 +245,24 @@ async def test_replicas_that_stay_behind_are_no_missing_session(service, emulato
     emulator.faults.fail(404, substatus=1002, operation="read", container="sessions", times=None)
     with pytest.raises(UnavailableError, match="get_session"):
         await reload(service, session)
+
+
+@pytest.mark.parametrize("name", ["blob", "user:blob", "app:blob"])
+async def test_a_large_value_can_be_replaced_as_often_as_one_likes(service, name):
+    session = await service.create_session(**WHO, state={name: "0" * 1_100_000})
+    for number in range(1, 4):
+        await service.append_event(session, event("x", delta={name: str(number) * 1_100_000}))
+    await service.flush()
+    assert (await reload(service, session)).state[name][0] == "3"
+
+
+async def test_state_that_others_filled_meanwhile_does_not_hide_that_the_event_is_stored(
+    open_service,
+):
+    one, other = open_service(), open_service()
+    session = await one.create_session(**WHO)
+    others = await other.create_session(**WHO)
+    await one.append_event(session, event("x", delta={"user:a": "a" * 1_200_000}))
+    with pytest.raises(StateUpdatePendingError, match=r"IS stored.*more than 2 MB"):
+        await other.append_event(others, event("y", delta={"user:b": "b" * 1_200_000}))
+    assert len(others.events) == len((await reload(other, others)).events) == 1
