@@ -51,6 +51,7 @@ DELETED: Final = "deleted"
 RESTORING: Final = "restoring"
 PURGING: Final = "purging"
 PURGED: Final = "purged"
+STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, PURGING, PURGED})
 
 # What is left of a purged session keeps old session objects from writing into its place. It goes
 # once none can be alive any more.

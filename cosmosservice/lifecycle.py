@@ -248,13 +248,14 @@ class Lifecycle:
                 await self._log.container.replace(_stub(body), body["_etag"])
 
         todo = [body for body in dead if body.get("ttl") != PURGED_TTL]
-        work = [remove(chunk) for chunk in chunks] + [stub(body) for body in todo]
-        for start in range(0, len(work), _AT_ONCE):
-            await together(*work[start : start + _AT_ONCE])
+        for start in range(0, len(chunks), _AT_ONCE):
+            await together(*map(remove, chunks[start : start + _AT_ONCE]))
+        for start in range(0, len(todo), _AT_ONCE):
+            await together(*map(stub, todo[start : start + _AT_ONCE]))
         body = document.with_status(PURGED) | {"state": {}, "ttl": PURGED_TTL}
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
-        return len(work)
+        return len(chunks) + len(todo)
 
     async def _whole_log(self, document: SessionDocument) -> list[Document]:
         key = document.key

@@ -170,7 +170,8 @@ class SessionReader:
             if records and records[0].seq > wanted:
                 records = await self._between(document, wanted, records[0].seq) + records
             elif not records and not view and (found or document.revision >= first_seq):
-                records = await self._between(document, wanted, None)
+                # Events of an expired session, whose places went further, hid this one's end.
+                records = await self._between(document, min(wanted, document.revision), None)
         last = records[-1].seq if records else first_seq - 1
         begin = records[0].seq if records and count is not None else first_seq
         if last < document.revision or _has_hole(records, begin):

@@ -16,6 +16,7 @@ from cosmosservice.documents import (
     APP_STATE,
     DELETED,
     RESTORED,
+    STATUSES,
     TOMBSTONE,
     Document,
     SessionKey,
@@ -38,7 +39,7 @@ class SessionDocument:
         self.body = body
         self.etag = etag
         self._size = 0
-        self.status = str(body.get("status", ACTIVE))
+        self.status = self._one_of(STATUSES, "status", ACTIVE)
         self.first_seq = self._int("first_seq", 1)
         state = body.get("state")
         # Without a state, or without a revision, everything is folded again from the beginning.
@@ -100,6 +101,17 @@ class SessionDocument:
             return int(found)
         logger.error(
             "The document of session %r is damaged: %s is missing or not a number.",
+            self.key.session_id,
+            name,
+        )
+        return default
+
+    def _one_of(self, known: frozenset[str], name: str, default: str) -> str:
+        found = self.body.get(name)
+        if isinstance(found, str) and found in known:
+            return found
+        logger.error(
+            "The document of session %r is damaged: its %s is missing or unknown.",
             self.key.session_id,
             name,
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import time
 
 import pytest
+from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
 from cosmosservice.errors import (
     AlreadyExistsError,
+    AuthenticationError,
     SessionNotFoundError,
     StaleSessionError,
 )
@@ -298,3 +301,43 @@ async def test_a_session_that_was_deleted_again_when_its_turn_comes_is_not_purge
     assert report.sessions == 0
     await service.restore_session(**WHO, session_id="s")
     assert texts(await reload(service, session)) == ["old"]
+
+
+async def test_a_session_whose_status_is_damaged_can_be_deleted_twice(open_service, emulator):
+    service = open_service()
+    await service.create_session(**THIS)
+    with emulator_client(emulator) as client:
+        sessions = client.get_database_client("adk").get_container_client("sessions")
+        sessions.upsert_item(sessions.read_item("session.app.s", "user") | {"status": "odd"})
+    for each in (open_service(), open_service()):
+        await each.delete_session(**THIS)
+        assert await each.get_session(**THIS) is None
+
+
+async def test_a_purge_that_fails_leaves_nothing_half_begun(service, emulator, recwarn):
+    session = await service.create_session(**THIS)
+    for _ in range(12):
+        await service.append_event(session, event("x"))
+    emulator.faults.fail(403, operation="replace", container="events")
+    with pytest.raises(AuthenticationError):
+        await service.purge_session(**THIS)
+    gc.collect()
+    assert not [each for each in recwarn if "never awaited" in str(each.message)]
+
+
+async def test_what_is_left_of_an_expired_session_hides_nothing_of_its_successor(
+    open_service, emulator, later, caplog
+):
+    first = open_service(ttl=100)
+    session = await first.create_session(**THIS)
+    for _ in range(5):
+        await first.append_event(session, event("old"))
+    later(150)
+    second = open_service()
+    session = await second.create_session(**THIS)
+    await second.append_event(session, event("new", delta={"k": 1}))
+    await second.flush()
+    config = GetSessionConfig(num_recent_events=0)
+    probed = await open_service().get_session(**THIS, config=config)
+    assert (probed.events, probed.state) == ([], {"k": 1})
+    assert not caplog.records
