@@ -83,6 +83,7 @@ class IoThread:
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
+            done.add_done_callback(_retrieve)
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([done], timeout=grace)
             raise
@@ -139,6 +140,12 @@ class _Call:
             self._done.set_exception(error)
         else:
             self._done.set_result(task.result())
+
+
+def _retrieve(done: asyncio.Future[Any]) -> None:
+    """A failure whose caller was cancelled: nobody is left to be told."""
+    if not done.cancelled():
+        done.exception()
 
 
 async def _wind_up(

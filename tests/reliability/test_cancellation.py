@@ -7,6 +7,7 @@ time; and at every request with the I/O thread as it really is.
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from functools import partial
 
@@ -134,3 +135,22 @@ async def test_cancelled_at_a_request_with_the_real_thread(place, when):
         assert await fresh.get_session(**THIS) == session
         await fresh.close()
         await service.close()
+
+
+async def test_a_refusal_whose_caller_was_cancelled_is_no_noise(caplog):
+    with Emulator() as emulator:
+        service, other = (CosmosSessionService.embedded(emulator) for _ in range(2))
+        session = await service.create_session(**THIS, state={"born": "first"})
+        newer = await other.get_session(**THIS)
+        await other.append_event(newer, event("other"))
+        task = asyncio.create_task(service.append_event(session, event("one")))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert session.events == []
+        await other.close()
+        await service.close()
+        del task
+        gc.collect()
+    assert "never retrieved" not in caplog.text
