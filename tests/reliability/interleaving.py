@@ -17,7 +17,6 @@ from typing import Any
 
 from google.adk.sessions import Session
 
-from cosmos_emulator import Emulator
 from cosmos_emulator.messages import Request
 from cosmosservice.errors import (
     AlreadyExistsError,
@@ -35,7 +34,7 @@ from tests.reliability.guarantees import (
     Where,
     check_guarantees,
 )
-from tests.reliability.simulation import Fate, Killed, Process, VirtualLoop, settled
+from tests.reliability.simulation import Fate, Killed, Process, VirtualLoop, settled, store
 from tests.support.adk import event
 
 STEP = 0.001  # seconds that pass with every request
@@ -153,7 +152,7 @@ class World:
 
     def __init__(self, seed: int, *, losses: float = 0.0, kills: float = 0.0) -> None:
         self.random = random.Random(seed)
-        self.emulator = Emulator()
+        self.emulator = store()
         self.model = Model()
         self.history = History()
         self.calls: list[Call] = []
@@ -345,7 +344,7 @@ class World:
 
     async def _look(self) -> dict[Where, View]:
         """What a new process sees of every session. It may complete what a killed one began."""
-        reader = self._watched(ensure="never")
+        reader = self._watched()
         views: dict[Where, View] = {}
         for where in sorted(self.model.lives):
             found = await reader.service.get_session(**_who(where))

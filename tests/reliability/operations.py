@@ -12,7 +12,6 @@ from google.adk.events import Event
 from google.adk.sessions import Session
 from google.genai import types
 
-from cosmos_emulator import Emulator
 from cosmosservice.errors import (
     AlreadyExistsError,
     SessionNotFoundError,
@@ -21,7 +20,7 @@ from cosmosservice.errors import (
     StorageError,
 )
 from tests.reliability.guarantees import APP, History, View
-from tests.reliability.simulation import Killed, Process
+from tests.reliability.simulation import Killed, Process, store
 from tests.support.adk import event
 
 USER, ID = "ann", "s"
@@ -39,7 +38,7 @@ class Stage:
     """A store, the process whose requests fail, and what it holds and was told."""
 
     def __init__(self, **options: Any) -> None:
-        self.emulator = Emulator()
+        self.emulator = store()
         self.history = History()
         self.victim = Process(self.emulator, **options)
         self.session: Session | None = None  # the victim's
@@ -47,7 +46,7 @@ class Stage:
 
     def fresh(self) -> Process:
         """Another process, which has seen nothing."""
-        return Process(self.emulator, ensure="never")
+        return Process(self.emulator)
 
     async def create(self, process: Process, born: str, **state: Any) -> Session:
         initial = {"born": born} | state
@@ -102,7 +101,7 @@ class Operation:
 
 
 async def nothing(stage: Stage) -> None:
-    """An account with the containers, and no more."""
+    """The containers, and a connection to them."""
     await stage.victim.service.list_sessions(**WHO)
 
 

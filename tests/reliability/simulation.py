@@ -13,9 +13,11 @@ import contextlib
 import enum
 import random
 import selectors
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -220,14 +222,36 @@ class Wire:
             raise Killed
 
 
+def store() -> Emulator:
+    """An emulator that has the containers, and nothing in them."""
+    emulator = Emulator()
+    emulator._storage._connection.deserialize(_empty_store())
+    return emulator
+
+
+@lru_cache(maxsize=1)
+def _empty_store() -> bytes:
+    """Made once: every case begins with it."""
+
+    async def open_and_close(emulator: Emulator) -> None:
+        await CosmosSessionService.embedded(emulator).list_sessions(app_name="none")
+
+    with Emulator() as emulator:
+        worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
+        worker.start()
+        worker.join()
+        return emulator._storage._connection.serialize()
+
+
 class Process:
-    """A service with a connection and a clock of its own."""
+    """A service with a connection and a clock of its own, on what `store` made."""
 
     def __init__(self, emulator: Emulator, *, skew: float = 0.0, **options: Any) -> None:
         self.wire = Wire(emulator)
         self.skew = skew
         self.service = CosmosSessionService.embedded(
             self.wire,  # type: ignore[arg-type]
+            ensure="never",
             **options,
         )
         self.service._io = _SharedLoop()

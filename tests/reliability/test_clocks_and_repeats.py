@@ -39,7 +39,7 @@ async def load(process: Process):
 def test_who_has_read_a_value_overwrites_it_however_late_his_clock_is():
     async def work(stage: Stage) -> None:
         skews = [HOUR, -HOUR, 0.0, 2 * HOUR, -2 * HOUR]
-        processes = [Process(stage.emulator, skew=skew, ensure="never") for skew in skews]
+        processes = [Process(stage.emulator, skew=skew) for skew in skews]
         for number in range(15):
             process = processes[number % len(processes)]
             with process.clock():
@@ -54,7 +54,7 @@ def test_who_has_read_a_value_overwrites_it_however_late_his_clock_is():
 
 def test_a_session_of_the_user_that_was_read_is_overwritten_by_another_with_a_late_clock():
     async def work(stage: Stage) -> None:
-        early, late = (Process(stage.emulator, skew=s, ensure="never") for s in (HOUR, -HOUR))
+        early, late = (Process(stage.emulator, skew=s) for s in (HOUR, -HOUR))
         with late.clock():
             other = await late.service.create_session(**WHO, session_id="t", state={"born": "t"})
         stage.history.initial["t"] = {"born": "t"}
@@ -123,7 +123,7 @@ def test_an_event_that_is_delivered_again_is_stored_once():
 @pytest.mark.parametrize("mode", ["raise", "rebase"])
 def test_an_event_that_two_processes_deliver_is_stored_once(mode):
     async def work(stage: Stage) -> None:
-        others = [Process(stage.emulator, ensure="never", on_conflict=mode) for _ in range(3)]
+        others = [Process(stage.emulator, on_conflict=mode) for _ in range(3)]
         sessions = [await load(other) for other in others]
         await asyncio.gather(
             *(
