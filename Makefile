@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes soak power-cut
+.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak power-cut
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +51,9 @@ soak: $(STAMP) ## load with faults and storms of 429, for three minutes (SOAK="-
 
 power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, again and again
 	$(BIN)/python -m tests.reliability.powercut
+
+interleavings: $(STAMP) ## ten times as many seeds of concurrent processes as make test
+	RELIABILITY_SEEDS=10 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py
 
 crash-processes: $(STAMP) ## kill real processes at random points, a hundred times
 	$(BIN)/python -m tests.reliability.crash_processes

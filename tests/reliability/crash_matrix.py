@@ -19,7 +19,7 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -129,9 +129,9 @@ def requests_of(operation: Operation) -> list[str]:
     return simulate(record)
 
 
-def cases(operation: Operation) -> Iterator[Case]:
+def cases(operation: Operation, faults: Sequence[Fault] = FAULTS) -> Iterator[Case]:
     for place, request in enumerate(requests_of(operation), 1):
-        for number, fault in enumerate(FAULTS):
+        for number, fault in enumerate(faults):
             yield Case(operation.name, place, request, fault.name, look=(place + number) % 2 == 0)
 
 
@@ -253,18 +253,28 @@ def main(arguments: list[str]) -> int:
     return 1 if any(each.problem for each in outcomes) else 0
 
 
+_WORDS = {
+    "UnavailableError": "no answer",
+    "ThrottledError": "throttled",
+    "stored, state follows": "pending",
+    "StaleSessionError": "stale",
+    "SessionNotFoundError": "not found",
+}
+
+
 def _print(outcomes: list[Outcome]) -> None:
+    """How often callers were told what the first time, by operation and fault."""
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 200)
+    console = Console(width=None if sys.stdout.isatty() else 200, emoji=False)
     table = Table("operation", "requests", *(fault.name for fault in FAULTS))
     for operation in dict.fromkeys(each.case.operation for each in outcomes):
         mine = [each for each in outcomes if each.case.operation == operation]
         cells = []
         for fault in FAULTS:
             told = Counter(
-                "BROKEN" if each.problem else each.first
+                "BROKEN" if each.problem else _WORDS.get(each.first, each.first)
                 for each in mine
                 if each.case.fault == fault.name
             )
@@ -274,6 +284,7 @@ def _print(outcomes: list[Outcome]) -> None:
     broken = [each for each in outcomes if each.problem]
     for each in broken:
         console.print(f"{each.case}: {each.first}, {each.again}\n    {each.problem}", markup=False)
+    console.print("; ".join(f"{word}: {name}" for name, word in _WORDS.items()))
     console.print(f"{len(outcomes)} cases, {len(broken)} broken.")
 
 

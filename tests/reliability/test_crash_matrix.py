@@ -1,4 +1,4 @@
-"""The whole crash matrix. `make crash-matrix` prints it as a table."""
+"""The faults that differ most, at every request. `make crash-matrix` tries all of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import pytest
 from tests.reliability.crash_matrix import FAULTS, cases, run
 from tests.reliability.operations import OPERATIONS
 
+CHOSEN = {"dropped after", "outage", "killed before", "killed after", "cancelled before"}
+
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 def test_no_failure_of_any_request_breaks_a_guarantee(operation):
-    outcomes = [run(case) for case in cases(operation)]
-    assert len(outcomes) >= 2 * len(FAULTS)
+    faults = [each for each in FAULTS if each.name in CHOSEN]
+    outcomes = [run(case) for case in cases(operation, faults)]
+    assert len(outcomes) >= 2 * len(CHOSEN)
     assert [each for each in outcomes if each.problem] == []

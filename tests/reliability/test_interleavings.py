@@ -1,8 +1,12 @@
-"""Hundreds of interleavings of several processes, each reproducible from its seed."""
+"""Interleavings of several processes, each reproducible from its seed.
+
+RELIABILITY_SEEDS=10 tries ten times as many (`make interleavings`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 
 import pytest
 
@@ -10,7 +14,8 @@ from tests.reliability.interleaving import World
 from tests.reliability.simulation import Killed, simulate
 
 HERE = ("ann", "s")
-SEEDS = range(40)
+TIMES = int(os.environ.get("RELIABILITY_SEEDS", "1"))
+SEEDS = range(24 * TIMES)
 # Some worlds lose requests and answers, some kill processes, some do neither.
 TROUBLES = [{}, {"losses": 0.05}, {"losses": 0.03, "kills": 0.03}]
 
@@ -101,7 +106,7 @@ def test_when_writers_rebase_all_land_in_one_order_that_all_readers_see(seed):
     simulate(scene, seed)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(60 * TIMES))
 def test_deleters_creators_restorers_and_readers_agree_on_what_is_true(seed):
     async def scene() -> None:
         world = world_of(seed)
@@ -152,10 +157,10 @@ def test_two_sessions_of_one_user_write_its_state(seed):
     simulate(scene, seed)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1, 1 + TIMES))
 def test_64_sessions_write_the_state_of_one_app(seed):
     async def scene() -> None:
-        world = World(seed, losses=0.01 * seed)
+        world = World(seed, losses=0.01)
         places = [(f"user{number}", "s") for number in range(64)]
         await begin(world, *places)
         processes = [world.process() for _ in range(4)]
@@ -176,7 +181,9 @@ def test_the_same_seed_gives_the_same_run():
     async def scene() -> list:
         world = World(7, losses=0.05)
         await begin(world, HERE)
-        await play(world, *(write(world, world.process(), HERE, 2, "user:k") for _ in range(3)))
+        await play(
+            world, *(write(world, world.process(), HERE, 2, "user:k") for _ in range(1, 1 + TIMES))
+        )
         return [(call.name, call.start, call.end, call.told) for call in world.calls]
 
     assert simulate(scene, 7) == simulate(scene, 7)
