@@ -119,14 +119,16 @@ def requests_of(operation: Operation) -> list[str]:
         stage.emulator.clear_requests()
         told = await attempt(_operate(operation, stage))
         assert told == (operation.refusal.__name__ if operation.refusal else "ok")
-        sent = [
-            f"{each.operation} {each.container or each.resource}"
-            for each in stage.emulator.requests
-        ]
+        sent = [_describe(each) for each in stage.emulator.requests]
         assert await _look(stage) == operation.after
         return sent
 
     return simulate(record)
+
+
+def _describe(record: RequestRecord) -> str:
+    what = "" if record.resource == "docs" else f" ({record.resource})"
+    return f"{record.operation} {record.container}{what}"
 
 
 def cases(operation: Operation, faults: Sequence[Fault] = FAULTS) -> Iterator[Case]:
