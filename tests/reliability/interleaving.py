@@ -45,6 +45,7 @@ class Life:
     """A session in the model."""
 
     incarnation: str
+    revision: int
     alive: bool = True
     events: list[str] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class Model:
         self.lives: dict[Where, Life] = {}
         self.shared: dict[tuple[str, str], dict[str, tuple[tuple[int, str], Any]]] = {}
         self.moments: dict[Where, list[Moment]] = {}
+        self.problems: list[str] = []
 
     def accept(self, step: int, request: Request) -> None:
         """The store has accepted a write."""
@@ -79,12 +81,15 @@ class Model:
         where = body.get("user_id"), body.get("session_id")
         life = self.lives.get(where)
         if kind == "session":
+            if life is not None and body["revision"] < life.revision:
+                self.problems.append(f"G3 {where}: from {life.revision} to {body['revision']}")
             if life is not None and life.incarnation == body["incarnation"]:
-                return  # it follows the log
+                life.revision = body["revision"]  # it follows the log
+                return
             born = body["state"]["born"]
             self._share(where[0], self.initial[born], body.get("pending", {}).get("stamp", 0), "")
             own = {k: v for k, v in self.initial[born].items() if not k.startswith(_SHARED)}
-            self.lives[where] = Life(body["incarnation"], state=own)
+            self.lives[where] = Life(body["incarnation"], body["revision"], state=own)
         elif (
             request.operation != "create" or life is None or body["incarnation"] != life.incarnation
         ):
@@ -340,6 +345,8 @@ class World:
                 raise Broken(f"a reader sees {seen}, the model has {expected}")
         if Picture(self.emulator).dump() != picture.dump():
             raise Broken("a second look writes something")
+        if self.model.problems:
+            raise Broken("\n".join(self.model.problems))
         return picture
 
     async def _look(self) -> dict[Where, View]:
