@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
+import os
 from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.errors import CosmosServiceError
@@ -21,6 +24,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger("cosmosservice")
 
 T = TypeVar("T")
+
+_hosts: WeakSet[StoreHost] = WeakSet()
+
+
+def _keep_what_is_the_parents() -> None:
+    """In a forked child. Were the inherited connections collected there, even at its end, they
+    would be closed, and with them the parent's: both have one socket, and one epoll."""
+    for host in _hosts:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(host._opening))
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_keep_what_is_the_parents)
 
 
 class StoreHost:
@@ -49,6 +65,7 @@ class StoreHost:
         self._rebase = rebase
         self._on_request_charge = on_request_charge
         self._opening: asyncio.Task[SessionStore] | None = None
+        _hosts.add(self)
 
     @property
     def description(self) -> str:

@@ -10,6 +10,8 @@ import textwrap
 import threading
 import warnings
 
+import pytest
+
 from cosmosservice import CosmosSessionService
 from tests.support.adk import event, reload
 
@@ -120,3 +122,51 @@ def test_a_process_that_ends_without_close_writes_what_is_due_and_says_nothing(t
             return await service.list_sessions(app_name="a", user_id="u")
 
     assert asyncio.run(listed()).sessions[0].state == {"k": 1}
+
+
+@pytest.mark.parametrize("use", ["await ids()", "pass"])
+def test_a_forked_child_leaves_the_connections_of_its_parent_alone(use):
+    script = textwrap.dedent(f"""
+        import asyncio, os, signal
+        from cosmos_emulator import Emulator
+        from cosmos_emulator.server import Server
+        from cosmosservice import CosmosSessionService
+
+        async def serve():
+            signal.alarm(50)  # whatever happens to the others
+            emulator = Emulator()
+            endpoint = await Server(emulator).start()
+            os.write(tell, f"{{endpoint}} {{emulator.key}}".encode())
+            await asyncio.sleep(60)
+
+        told, tell = os.pipe()
+        server = os.fork()
+        if server == 0:
+            asyncio.run(serve())
+        endpoint, key = os.read(told, 1000).decode().split()
+        service = CosmosSessionService(endpoint=endpoint, credential=key, database="t")
+
+        async def ids():
+            listed = await service.list_sessions(app_name="a", user_id="u")
+            return [each.id for each in listed.sessions]
+
+        async def child():
+            {use}
+
+        try:
+            asyncio.run(service.create_session(app_name="a", user_id="u", session_id="s"))
+            forked = os.fork()
+            if forked == 0:
+                server = 0
+                asyncio.run(child())
+            else:
+                os.waitpid(forked, 0)
+                print(asyncio.run(asyncio.wait_for(ids(), 10)))
+        finally:
+            if server:
+                os.kill(server, signal.SIGKILL)
+    """)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.stdout == "['s']\n", ended.stderr
