@@ -67,7 +67,7 @@ class SessionStore:
     """Lives on one event loop, with one connection."""
 
     def __init__(self, connection: Connection, *, cache_bytes: int, rebase: bool) -> None:
-        cache = Cache(cache_bytes)
+        self.cache = cache = Cache(cache_bytes)
         self._rebase = rebase
         self._locks = Locks()
         self.connection = connection

@@ -19,7 +19,7 @@ async def cached(peer: OverHttp) -> int:
     """Bytes that the cache counts."""
 
     async def look(store: SessionStore) -> int:
-        return store._cache.bytes
+        return store.cache.bytes
 
     return await peer.service._run("measure", look)
 
