@@ -59,7 +59,6 @@ from cosmosservice.state_scopes import Scoped
 
 logger = logging.getLogger("cosmosservice")
 
-_HOLE_ATTEMPTS = 3
 _CREATE_ATTEMPTS = 50
 
 
