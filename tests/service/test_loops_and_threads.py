@@ -22,9 +22,13 @@ def test_a_thousand_loops_leave_nothing_behind(emulator, recwarn):
     service = CosmosSessionService.embedded(emulator)
     session = asyncio.run(service.create_session(**WHO))
     asyncio.run(service.append_event(session, event("warm")))
+    for _ in range(20):
+        asyncio.run(service.get_user_state(**WHO))
+    gc.collect()
     before = threading.active_count(), len(gc.get_objects())
     for _ in range(1000):
         asyncio.run(service.get_user_state(**WHO))
+    emulator.clear_requests()
     gc.collect()
     assert threading.active_count() <= before[0]
     assert len(gc.get_objects()) < before[1] + 5000
@@ -65,11 +69,12 @@ async def test_a_service_can_be_used_again_after_close(service):
 
 
 async def test_a_service_closes_with_its_block(emulator):
+    before = [each.name for each in threading.enumerate()].count("cosmosservice-io")
     async with CosmosSessionService.embedded(emulator) as service:
         session = await service.create_session(**WHO)
         await service.append_event(session, event("x", delta={"k": 1}))
     threads = [each.name for each in threading.enumerate()]
-    assert "cosmosservice-io" not in threads
+    assert threads.count("cosmosservice-io") <= before
 
 
 async def test_a_forgotten_service_closes_itself(emulator):
