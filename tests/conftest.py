@@ -3,6 +3,7 @@
 emulator          a fresh emulator in memory, with its faults and its request log
 open_service      opens services on one store: that emulator, or the account that
                   COSMOSDB_ENDPOINT names; closes them all when the test is over
+later             lets time pass, for that emulator and for the service
 connect_…         how to make a service: embedded, over HTTP, on COSMOSDB_ENDPOINT
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,6 +41,21 @@ def emulator() -> Iterator[Emulator]:
     """An account of one's own."""
     with Emulator() as made:
         yield made
+
+
+@pytest.fixture
+def later(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets time pass, for the store and for the service."""
+    began = time.time()
+    passed = 0.0
+
+    def wait(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+        emulator.clock.advance(seconds)
+        monkeypatch.setattr("cosmosservice.retention._now", lambda: began + passed)
+
+    return wait
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import gc
 import inspect
-import time
 
 import pytest
 from google.adk.sessions.base_session_service import GetSessionConfig
@@ -164,21 +163,6 @@ async def test_a_missing_session_document_is_rebuilt_from_the_log(open_service, 
 # --- ttl
 
 HOUR = 3600
-
-
-@pytest.fixture
-def later(emulator, monkeypatch):
-    """Lets time pass, for the store and for the service."""
-    began = time.time()
-    passed = 0.0
-
-    def wait(seconds: float) -> None:
-        nonlocal passed
-        passed += seconds
-        emulator.clock.advance(seconds)
-        monkeypatch.setattr("cosmosservice.retention._now", lambda: began + passed)
-
-    return wait
 
 
 async def test_an_unused_session_goes_with_all_its_events(open_service, emulator, later):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 import pytest
 
@@ -14,21 +13,6 @@ from tests.support.raw import raw_store
 WHO = {"app_name": "app", "user_id": "user"}
 THIS = WHO | {"session_id": "s"}
 HOUR = 3600
-
-
-@pytest.fixture
-def later(emulator, monkeypatch):
-    """Lets time pass, for the store and for the service."""
-    began = time.time()
-    passed = 0.0
-
-    def wait(seconds: float) -> None:
-        nonlocal passed
-        passed += seconds
-        emulator.clock.advance(seconds)
-        monkeypatch.setattr("cosmosservice.retention._now", lambda: began + passed)
-
-    return wait
 
 
 @pytest.fixture
