@@ -18,7 +18,9 @@ SESSIONS = "/apps/greeter/users/ann/sessions"
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[TestClient]:
+def server(tmp_path: Path, monkeypatch) -> Iterator[TestClient]:
+    # A process has one tracer provider for life; it is not for this server to choose it.
+    monkeypatch.setattr("opentelemetry.trace.set_tracer_provider", lambda **_: None)
     app = get_fast_api_app(
         agents_dir=str(AGENTS),
         session_service_uri=f"cosmosdb://embedded/{tmp_path / 'sessions.db'}",

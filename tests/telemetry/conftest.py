@@ -64,7 +64,10 @@ def sdk() -> Seen:
     trace.set_tracer_provider(tracers)
     delta = AggregationTemporality.DELTA
     reader = InMemoryMetricReader(preferred_temporality={Counter: delta, Histogram: delta})
-    metrics.set_meter_provider(MeterProvider([reader]))
+    meters = MeterProvider([reader])
+    metrics.set_meter_provider(meters)
+    assert trace.get_tracer_provider() is tracers, "another test has set a tracer provider"
+    assert metrics.get_meter_provider() is meters, "another test has set a meter provider"
     return Seen(exporter, reader)
 
 
