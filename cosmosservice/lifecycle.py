@@ -14,8 +14,14 @@ import asyncio
 import contextlib
 import logging
 
-from cosmosservice.concurrency import together
-from cosmosservice.cosmos_client import Conflict, Container, NotFound, PreconditionFailed
+from cosmosservice.concurrency import backoff, together
+from cosmosservice.cosmos_client import (
+    Conflict,
+    Container,
+    NotFound,
+    PreconditionFailed,
+    current_operation,
+)
 from cosmosservice.documents import (
     ACTIVE,
     DELETED,
@@ -30,7 +36,7 @@ from cosmosservice.documents import (
     SessionKey,
     event_ttl,
 )
-from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError
+from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, UnavailableError
 from cosmosservice.event_log import EventLog, HybridClock, Record, is_deleted, mark
 from cosmosservice.log_view import LogViews
 from cosmosservice.projector import Projector
@@ -39,9 +45,16 @@ from cosmosservice.session_documents import SessionDocument, SessionDocuments
 logger = logging.getLogger("cosmosservice")
 
 _AT_ONCE = 8
+_ATTEMPTS = 60
+_USUAL = 4  # turns of a loop that nobody disturbs
 _IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 _WHOLE_ATTEMPTS = 5
-EVERYTHING = "SELECT * FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
+# What a stub keeps, and what tells whether the document is one: never the content.
+DEAD = (
+    "SELECT c.id, c._etag, c.document_type, c.session_id, c.user_id, c.app_name, c.incarnation,"
+    " c.seq, c.event_id, c.schema_version, c.ttl"
+    " FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
+)
 CHUNK_IDS = "SELECT VALUE c.id FROM c WHERE c.id >= @first AND c.id < @last"
 
 
@@ -68,8 +81,8 @@ class Lifecycle:
         """Soft, and silent if there is nothing to delete."""
         tombstone = mark(TOMBSTONE)
         confirmed = False
-        while True:
-            current = await self._documents.read(key)
+        for attempt in range(_ATTEMPTS):
+            current = await self._look(key, attempt)
             if current is None or current.status in (DELETED, PURGING, PURGED):
                 if confirmed or not await self.exists(key):
                     return
@@ -90,6 +103,11 @@ class Lifecycle:
                     return
             else:  # somebody else's: finish it, then look again
                 await self._projector.project(key, current.incarnation)
+        raise _crowded(key)
+
+    async def _look(self, key: SessionKey, attempt: int) -> SessionDocument | None:
+        await backoff(attempt - _USUAL)
+        return await self._documents.read(key)
 
     async def _place(self, key: SessionKey, tombstone: Record) -> bool:
         """Whether the tombstone stands in its place now: this one, not somebody's like it."""
@@ -104,8 +122,8 @@ class Lifecycle:
         """Brings a deleted session back; silent if it is not deleted."""
         restoring: str | None = None
         confirmed = False
-        while True:
-            current = await self._documents.read(key)
+        for attempt in range(_ATTEMPTS):
+            current = await self._look(key, attempt)
             if current is None or current.status in (PURGING, PURGED):
                 if not confirmed and await self.exists(key):
                     confirmed = True
@@ -138,6 +156,7 @@ class Lifecycle:
                 return
             else:
                 confirmed = True
+        raise _crowded(key)
 
     async def purge(self, key: SessionKey, *, deleted_before: str | None = None) -> int | None:
         """Erases a session, deleting it first if need be. Goes on where another call stopped.
@@ -149,8 +168,8 @@ class Lifecycle:
             await self.delete(key)
         erased = 0
         confirmed = False
-        while True:
-            current = await self._documents.read(key)
+        for attempt in range(_ATTEMPTS):
+            current = await self._look(key, attempt)
             if current is None or current.status == PURGED:
                 if not confirmed and await self.exists(key):
                     confirmed = True
@@ -175,6 +194,7 @@ class Lifecycle:
                     await self._documents.replace(current, announced)
                 except (PreconditionFailed, NotFound):
                     continue
+        raise _crowded(key)
 
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes what was begun and cut short: a delete, a restore, a purge. Whether it did."""
@@ -255,6 +275,7 @@ class Lifecycle:
         body = document.with_status(PURGED) | {"state": {}, "ttl": PURGED_TTL}
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
+        self._views.drop(key)
         return len(chunks) + len(todo)
 
     async def _whole_log(self, document: SessionDocument) -> list[Document]:
@@ -262,13 +283,21 @@ class Lifecycle:
         parameters = {"first": key.first_id(0), "last": key.first_id(document.revision + 1)}
         expected = document.revision - document.first_seq + 1
         for attempt in range(_WHOLE_ATTEMPTS):
-            found = await self._log.container.query(EVERYTHING, parameters, key.session_id)
+            found = await self._log.container.query(DEAD, parameters, key.session_id)
             mine = [body for body in found if body.get("incarnation") == document.incarnation]
             if len(mine) >= expected:
                 return found
             await asyncio.sleep(0.02 * 2**attempt)
         logger.warning("Session %r: its log has holes; what is there is purged.", key.session_id)
         return found
+
+
+def _crowded(key: SessionKey) -> UnavailableError:
+    return UnavailableError(
+        f"{current_operation.get()}: session {key.session_id!r} is being changed by so many others"
+        f" that {_ATTEMPTS} attempts did not get through. It is not done, or half done; calling it"
+        " again is safe, and goes on from there."
+    )
 
 
 def _stub(body: Document) -> Document:

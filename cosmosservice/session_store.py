@@ -18,7 +18,7 @@ from collections.abc import Callable
 from cosmosservice import telemetry
 from cosmosservice.appending import Holder
 from cosmosservice.cache import Cache
-from cosmosservice.concurrency import Locks
+from cosmosservice.concurrency import Locks, backoff
 from cosmosservice.connection import Connection
 from cosmosservice.cosmos_client import Conflict, NotFound, PreconditionFailed
 from cosmosservice.data_converters import to_json, wire_size
@@ -142,7 +142,8 @@ class SessionStore:
         self, key: SessionKey, attempt: Callable[[int], Document], mine: set[str]
     ) -> SessionDocument:
         body = attempt(1)
-        for _ in range(_CREATE_ATTEMPTS):
+        for number in range(_CREATE_ATTEMPTS):
+            await backoff(number - 2)
             try:
                 await self.documents.create(key, body)
             except Conflict:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cosmosservice.cache import Cache
+from cosmosservice.concurrency import backoff
 from cosmosservice.cosmos_client import (
     NOT_MODIFIED,
     Conflict,
@@ -34,7 +34,6 @@ from cosmosservice.event_log import HybridClock, Record
 from cosmosservice.state_scopes import Scoped
 
 _ATTEMPTS = 60
-_BACKOFF = 0.005  # seconds; grows with the attempts, jittered
 
 Stamp = tuple[int, str]  # (hybrid clock, event id)
 Changes = dict[str, tuple[Stamp, Any]]  # key: (stamp, value)
@@ -195,7 +194,7 @@ class StateDocuments:
                     new.etag = await self._container.replace(document, current.etag)
             except (Conflict, PreconditionFailed, NotFound):
                 self._cache.drop(key)
-                await asyncio.sleep(_BACKOFF * min(attempt, 20) * random.uniform(0.2, 1))
+                await backoff(attempt)
                 continue
             new.size = wire_size(to_json(document))
             self._remember(new)

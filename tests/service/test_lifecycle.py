@@ -10,11 +10,13 @@ import pytest
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
+from cosmosservice.cosmos_client import Container
 from cosmosservice.errors import (
     AlreadyExistsError,
     AuthenticationError,
     SessionNotFoundError,
     StaleSessionError,
+    UnavailableError,
 )
 from tests.service.test_errors import emulator_client
 from tests.support.adk import event, reload, texts
@@ -327,3 +329,79 @@ async def test_what_is_left_of_an_expired_session_hides_nothing_of_its_successor
     probed = await open_service().get_session(**THIS, config=config)
     assert (probed.events, probed.state) == ([], {"k": 1})
     assert not caplog.records
+
+
+# --- contention
+
+
+async def test_a_delete_that_others_always_forestall_ends_and_says_so(open_service, emulator):
+    service, other = open_service(), open_service(on_conflict="rebase")
+    session = await service.create_session(**THIS)
+
+    async def append(_):
+        await other.append_event(session, event("x"))
+
+    busy = []
+
+    def of_the_tombstone(record):  # what `append` creates must not call it again
+        if busy:
+            return False
+        return record.operation == "create" and record.container == "events"
+
+    async def forestall(record):
+        busy.append(record)
+        try:
+            await append(record)
+        finally:
+            busy.clear()
+
+    emulator.faults.call(forestall, where=of_the_tombstone, times=100)
+    with pytest.raises(UnavailableError, match=r"delete_session: session 's'.* again is safe"):
+        await service.delete_session(**THIS)
+    assert await open_service().get_session(**THIS) is not None
+    emulator.faults.clear()
+    await service.delete_session(**THIS)
+    assert await open_service().get_session(**THIS) is None
+
+
+@pytest.mark.parametrize("operation", ["restore_session", "purge_session"])
+async def test_what_others_always_forestall_ends_and_says_so(service, emulator, operation):
+    await service.create_session(**THIS)
+    await service.delete_session(**THIS)
+    emulator.faults.fail(
+        412, operation="replace", container="sessions", id="session.app.s", times=300
+    )
+    with pytest.raises(UnavailableError, match=rf"{operation}: session 's'.* again is safe"):
+        await getattr(service, operation)(**THIS)
+    emulator.faults.clear()
+    await getattr(service, operation)(**THIS)
+
+
+# --- what a purge reads, and what it leaves in memory
+
+
+async def test_a_purge_does_not_load_the_content_that_it_erases(service, monkeypatch):
+    session = await service.create_session(**THIS)
+    for _ in range(3):
+        await service.append_event(session, event("s3cret"))
+    await service.delete_session(**THIS)
+    loaded, query = [], Container.query
+
+    async def listen(*args):
+        loaded.append(await query(*args))
+        return loaded[-1]
+
+    monkeypatch.setattr(Container, "query", listen)
+    assert (await service.purge_session(**THIS)).documents == 4
+    assert any(loaded)
+    assert "s3cret" not in str(loaded)
+
+
+async def test_a_purge_leaves_nothing_in_this_process_either(service):
+    session = await service.create_session(**THIS, state={"k": "s3cret"})
+    await service.append_event(session, event("s3cret"))
+    await service.get_session(**THIS)
+    await service.purge_session(**THIS)
+    cached = service._host._opening.result().cache._entries.values()
+    records = [each.records for each, _ in cached if hasattr(each, "records")]
+    assert "s3cret" not in str(records) + str([getattr(each, "body", "") for each, _ in cached])
