@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
 import os
 from collections.abc import Callable, Coroutine
@@ -31,7 +30,12 @@ _hosts: WeakSet[StoreHost] = WeakSet()
 def _keep_what_is_the_parents() -> None:
     """In a forked child. Were the inherited connections collected there, even at its end, they
     would be closed, and with them the parent's: both have one socket, and one epoll."""
-    for host in _hosts:
+    opened = [host for host in _hosts if host._opening is not None]
+    if not opened:
+        return
+    import ctypes  # loaded when a host was opened: a fork is no time to wait for an import
+
+    for host in opened:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(host._opening))
 
 
@@ -99,6 +103,7 @@ class StoreHost:
             raise
 
     async def _open(self) -> SessionStore:
+        import ctypes  # noqa: F401  for a fork: see above
         from cosmosservice.connection import Connection
         from cosmosservice.session_store import SessionStore
 
