@@ -17,6 +17,7 @@ from cosmosservice.errors import (
     ConfigurationError,
     ContainerMismatchError,
     MultipleWriteRegionsError,
+    UnavailableError,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Connection:
             except ConfigurationError:
                 raise
             except Exception as error:
-                problem = Failure(error).translated(f"the connection to {self._settings.endpoint}")
+                problem = self._problem(Failure(error))
             if problem is not None:
                 raise problem
         except BaseException:
@@ -101,6 +102,14 @@ class Connection:
         )
         self._client = client
         logger.info("Connected to %s, database %r.", self._settings.endpoint, database.id)
+
+    def _problem(self, failure: Failure) -> Exception:
+        endpoint = self._settings.endpoint
+        if failure.known and failure.status is None:
+            return UnavailableError(
+                f"connect: {endpoint} cannot be reached: {failure.told}. Nothing was stored."
+            )
+        return failure.translated(f"the connection to {endpoint}")
 
     def _make_client(self) -> CosmosClient:
         from azure.cosmos.aio import CosmosClient

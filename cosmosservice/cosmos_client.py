@@ -366,11 +366,10 @@ class Failure:
                 " sending it again is safe.",
                 status=status,
             )
-        return StorageError(
-            f"{what} failed with {status}: {_first_line(self._error)}", status=status
-        )
+        return StorageError(f"{what} failed with {status}: {self.told}", status=status)
 
-
-def _first_line(error: Exception) -> str:
-    text = str(getattr(error, "message", "") or type(error).__name__)
-    return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
+    @property
+    def told(self) -> str:
+        """The first line of what the SDK says."""
+        text = str(getattr(self._error, "message", "") or self._error).strip()
+        return text.splitlines()[0][:300] if text else type(self._error).__name__

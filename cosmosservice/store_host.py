@@ -104,6 +104,7 @@ class StoreHost:
 
     async def _open(self) -> SessionStore:
         import ctypes  # noqa: F401  for a fork: see above
+
         from cosmosservice.connection import Connection
         from cosmosservice.session_store import SessionStore
 

@@ -61,7 +61,7 @@ def read(lines: Iterable[bytes]) -> Iterator[Session]:
     """Session by session. A file that ends early is refused at the session that is cut."""
     numbered = enumerate(lines, 1)
     _, head = next(numbered, (1, b""))
-    if _value(1, head) != HEAD:
+    if not _is_head(head):
         raise Problem("This is not a file that `cosmosservice sessions export` wrote.")
     for number, line in numbered:
         body = _value(number, line).get("session")
@@ -82,6 +82,13 @@ def read(lines: Iterable[bytes]) -> Iterator[Session]:
             events=events,
             last_update_time=body["last_update_time"],
         )
+
+
+def _is_head(line: bytes) -> bool:
+    try:
+        return bool(from_json(line) == HEAD)
+    except ValueError:
+        return False
 
 
 def _value(number: int, line: bytes) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.table import Table
 from rich.text import Text
 
 from cosmosservice.cli import provision
@@ -25,6 +26,9 @@ from cosmosservice.cli.console import (
     uri_option,
 )
 from cosmosservice.cli.sessions import sessions
+
+if TYPE_CHECKING:
+    from cosmosservice.cli.doctor import Finding
 
 SERVICES_PY = """\
 # Teaches ADK the scheme cosmosdb://, for --session_service_uri.
@@ -69,7 +73,10 @@ def emulator(options: tuple[str, ...]) -> None:
 @uri_option
 @json_option
 def doctor(uri: str | None, as_json: bool) -> None:
-    """Check settings, connection, containers, access and latency; say what to do."""
+    """Look at everything that the store needs; say what to do.
+
+    Settings, connection, write regions, containers, indexing, access and latency.
+    """
     if not run(_doctor(uri, as_json)):
         sys.exit(FAILED)
 
@@ -83,11 +90,20 @@ async def _doctor(uri: str | None, as_json: bool) -> bool:
         if as_json:
             print_json(finding._asdict())
             continue
-        mark, style = MARKS[finding.status]
-        out.print(Text.assemble((mark, style), " ", (finding.check, "bold"), "  ", finding.found))
-        if finding.advice:
-            out.print(Text(f"  → {finding.advice}", style))
+        out.print(_finding(finding))
     return healthy
+
+
+def _finding(finding: Finding) -> Table:
+    mark, style = MARKS[finding.status]
+    row = Table.grid(padding=(0, 1))
+    for width in (1, 19, None):
+        row.add_column(width=width, overflow="fold")
+    found = Text(finding.found)
+    if finding.advice:
+        found.append(f"\n→ {finding.advice}", style)
+    row.add_row(Text(mark, style), Text(finding.check, "bold"), found)
+    return row
 
 
 @cli.command()
@@ -174,7 +190,7 @@ def migrate(
 @uri_option
 @json_option
 def bench(turns: int, uri: str | None, as_json: bool) -> None:
-    """Measure turns of a conversation on the store: time and request units.
+    """Measure a conversation on the store: time and request units.
 
     It writes to a session of its own, in the app "cosmosservice-bench", and deletes it.
     """
@@ -184,7 +200,14 @@ def bench(turns: int, uri: str | None, as_json: bool) -> None:
         return
     print_table(
         ("operation", "count", "median ms", "slowest ms", "RU each"),
-        (map(str, row.values()) for row in rows),
+        (
+            (
+                row["operation"],
+                f"{row['count']:,}",
+                *(f"{row[name]:,.2f}" for name in ("p50_ms", "max_ms", "request_units")),
+            )
+            for row in rows
+        ),
     )
 
 

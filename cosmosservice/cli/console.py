@@ -111,6 +111,11 @@ def print_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     console.print(table)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 session`, `2,000 sessions`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 @contextlib.contextmanager
 def bar(of: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr, if somebody looks; call it with (done, in all)."""
@@ -123,8 +128,9 @@ def bar(of: str) -> Iterator[Callable[[int, int], None]]:
     )
 
     columns = TextColumn(of), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=err, disable=not err.is_terminal) as progress:
-        task = progress.add_task("")
+    hidden = not err.is_terminal
+    with Progress(*columns, console=err, disable=hidden, transient=True) as progress:
+        task = progress.add_task("", total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 

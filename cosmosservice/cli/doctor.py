@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from cosmosservice.connection import Connection, container_advice
 from cosmosservice.cosmos_client import Container, NotFound, RequestCharge
 from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
-from cosmosservice.errors import AuthenticationError, CosmosServiceError
+from cosmosservice.errors import AuthenticationError, CosmosServiceError, UnavailableError
 from cosmosservice.settings import Settings
 
 FAR_AWAY = 0.025  # seconds; inside a region a point read takes less than 10 ms
@@ -81,11 +81,13 @@ def _versions() -> str:
 
 def _way_in(settings: Settings, error: CosmosServiceError) -> str:
     host = urlsplit(settings.endpoint).hostname
-    if not isinstance(error, AuthenticationError):
+    if isinstance(error, UnavailableError):
         return (
             f"Check that {host} is spelt right and can be reached from here: name server, proxy,"
             " and the account's firewall (Networking in the portal)."
         )
+    if not isinstance(error, AuthenticationError):
+        return ""  # it says itself what to do
     if settings.key is not None:
         return (
             "Copy the account's primary key to COSMOSDB_KEY again. If the account refuses keys"

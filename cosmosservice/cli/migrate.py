@@ -12,7 +12,7 @@ from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.cli.console import Problem, bar, err, out, print_json, settings_of
+from cosmosservice.cli.console import Problem, bar, counted, err, out, print_json, settings_of
 from cosmosservice.cli.importer import Importer, Outcome
 from cosmosservice.cli.sources import apps_of, opened, reading
 from cosmosservice.cli.timeline import clean
@@ -134,9 +134,9 @@ def print_report(report: Report, as_json: bool) -> None:
         )
     else:
         counts = [f"{count:,} {outcome}" for outcome, count in report.outcomes.items()]
-        total = report.outcomes.total()
-        out.print(f"{total:,} sessions ({', '.join(counts)})" if counts else "No sessions.")
-        out.print(f"{report.events:,} events")
+        total = counted(report.outcomes.total(), "session")
+        out.print(f"{total} ({', '.join(counts)})" if counts else "No sessions.")
+        out.print(counted(report.events, "event"))
         for problem in report.problems:
             err.print(clean(problem), markup=False)
     if report.problems:

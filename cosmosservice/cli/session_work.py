@@ -19,6 +19,7 @@ from cosmosservice.cli.console import (
     Problem,
     SessionName,
     bar,
+    counted,
     err,
     out,
     print_json,
@@ -76,19 +77,22 @@ async def list_sessions(
             "list_sessions", lambda s: s.connection.sessions.query(text, parameters, user_id)
         )
     for each in found:
-        each["events"] = each.pop("revision") - each.pop("first_seq") + 1 - deleted
+        each["records"] = each.pop("revision") - each.pop("first_seq") + 1
     if as_json:
         for each in found:
             print_json(each)
         return
+    if not found:
+        err.print("No sessions.")
+        return
     print_table(
-        ("session", "app", "user", "events", "last update"),
+        ("session", "app", "user", "records", "last update"),
         (
             (
                 clean(str(each["session_id"])),
                 clean(str(each["app_name"])),
                 clean(str(each["user_id"])),
-                f"{each['events']:,}",
+                f"{each['records']:,}",
                 moment(each["last_update_time"]),
             )
             for each in found
@@ -114,14 +118,15 @@ async def tail(
     async with service_of(uri) as service:
         session = await _existing(service, name)
         shown = max(0, len(session.events) - last)
+        before = None  # what was shown last: the first one says when it was, the others how later
         while True:
             new = session.events[shown:]
             if as_json:
                 for event in new:
                     print_json({"event": event_to_fields(event)})
             elif new:
-                before = session.events[shown - 1] if shown else None
                 out.print(event_rows(new, shown + 1, before))
+                before = new[-1]
             sys.stdout.flush()
             shown += len(new)
             await asyncio.sleep(interval)
@@ -144,7 +149,7 @@ async def export(
             if session_id in (None, session.id)
         ]
         count = await archive.write(loaded(service, chosen), output)
-    err.print(f"{count:,} sessions written.")
+    err.print(f"{counted(count, 'session')} written.")
 
 
 async def import_file(uri: str | None, file: IO[bytes], *, dry_run: bool, as_json: bool) -> None:
@@ -198,7 +203,11 @@ async def purge_deleted(
 
 
 def _print_purged(report: PurgeReport) -> None:
-    err.print(f"Erased: {report.sessions:,} sessions, {report.documents:,} documents.")
+    if not report.documents:
+        err.print("There was nothing to erase.")
+        return
+    what = f"{counted(report.sessions, 'session')}, {counted(report.documents, 'document')}"
+    err.print(f"Erased: {what}.")
 
 
 async def repair(
@@ -222,7 +231,7 @@ async def repair(
                 healthy = healthy and report.healthy
                 _print_repaired(name, report, as_json)
                 progress(done, len(names))
-    err.print(f"{len(names):,} sessions looked at.")
+    err.print(f"{counted(len(names), 'session')} looked at.")
     return healthy
 
 
@@ -245,7 +254,7 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
         for holds, text in (
             (report.rebuilt, "its session document was made anew"),
             (report.finished, "a delete, restore or purge was finished"),
-            (report.behind, f"its session document was {report.behind:,} records behind"),
+            (report.behind, f"its session document was {counted(report.behind, 'record')} behind"),
             (report.holes, f"documents are missing at {_some(report.holes)}"),
             (report.unreadable, f"events cannot be read at {_some(report.unreadable)}"),
         )

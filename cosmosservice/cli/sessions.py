@@ -54,7 +54,10 @@ def list_(uri: str | None, app_name: str | None, user_id: str | None, **options:
 @one_session
 @json_option
 def show(uri: str | None, as_json: bool, **name: str) -> None:
-    """Show one session as a timeline: who said what, tool calls, state, tokens, time."""
+    """Show a session as a timeline.
+
+    Who said what, tool calls with arguments and results, state, tokens, time between events.
+    """
     from cosmosservice.cli import session_work
 
     run(session_work.show(uri, SessionName(**name), as_json=as_json))
@@ -84,7 +87,7 @@ def tail(uri: str | None, last: int, interval: float, as_json: bool, **name: str
 @click.option("-o", "--output", type=click.File("wb"), default="-", help="A file; else stdout.")
 @uri_option
 def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
-    """Write sessions with their events and state to a file, without loss."""
+    """Write sessions to a file, without loss."""
     from cosmosservice.cli import session_work
 
     run(session_work.export(uri, output=output, **chosen))
@@ -148,7 +151,10 @@ def purge(
     older_than: datetime.timedelta,
     yes: bool,
 ) -> None:
-    """Erase sessions for good: one, all of a user, or what was deleted long ago."""
+    """Erase sessions for good.
+
+    One SESSION, --all of a user, or those that were --deleted long ago.
+    """
     from cosmosservice.cli import session_work as work
 
     if [session_id is not None, whole_user, deleted].count(True) != 1:
@@ -183,9 +189,10 @@ def repair(
     session_id: str | None,
     as_json: bool,
 ) -> None:
-    """Bring session documents in line with their logs, and say what is wrong.
+    """Bring session documents in line with their logs.
 
-    One session, or all of them. Readers repair what they meet: this is for looking.
+    Says what is wrong. One session, or all of them. Readers repair what they meet: this is for
+    looking.
     """
     from cosmosservice.cli import session_work
 

@@ -52,11 +52,12 @@ def _adk_service(uri: str) -> BaseSessionService:
         return create_session_service_from_options(base_dir=os.getcwd(), session_service_uri=uri)
     except ImportError as missing:
         reason = f"{scheme}:// needs {missing.name or 'a package'}, which is not installed: "
-        raise UsageProblem(reason + "pip install 'google-adk[db]'.") from None
+        raise UsageProblem(reason + "pip install 'google-adk[db]' asyncpg.") from None
     except (ValueError, RuntimeError) as error:
         # Only the first line: what follows may quote the URI with its password.
         reason = str(error).splitlines()[0].replace(uri, f"{scheme}://…")
-        raise UsageProblem(f"ADK cannot open this source: {reason}") from None
+        hint = "" if "+" in scheme else " Name an async driver, as in postgresql+asyncpg://."
+        raise UsageProblem(f"ADK cannot open this source: {reason}{hint}") from None
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cosmosservice.cli.console import counted
+
 STYLES = {
     "text": "",
     "thought": "italic dim",
@@ -91,7 +93,7 @@ def tokens_of(event: Event) -> str:
     used = event.usage_metadata
     if used is None:
         return ""
-    return f"{used.prompt_token_count or 0:,} + {used.candidates_token_count or 0:,}"
+    return f"{used.prompt_token_count or 0:,} in, {used.candidates_token_count or 0:,} out"
 
 
 def when(event: Event, before: Event | None) -> str:
@@ -151,7 +153,7 @@ def session_view(session: Session) -> RenderableType:
 def summary(events: list[Event]) -> str:
     used = [event.usage_metadata for event in events if event.usage_metadata]
     tokens = sum((u.prompt_token_count or 0) + (u.candidates_token_count or 0) for u in used)
-    return f"{len(events):,} events" + (f", {tokens:,} tokens" if tokens else "")
+    return counted(len(events), "event") + (f", {tokens:,} tokens" if tokens else "")
 
 
 def state_rows(state: Mapping[str, Any]) -> Table:

@@ -141,7 +141,7 @@ def test_dry_run_writes_nothing(command, source, folder):
 
 
 def test_only_one_app(command, source):
-    assert "1 sessions (1 copied)" in command("migrate", SOURCE, TARGET, "--app", "bank").out
+    assert "1 session (1 copied)" in command("migrate", SOURCE, TARGET, "--app", "bank").out
 
 
 def test_session_that_went_on_in_the_target_is_left_alone_and_reported(command, source):

@@ -31,19 +31,20 @@ def test_list_shows_every_session(command, conversation):
 
 def test_list_cuts_nothing_off(command, conversation, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
-    assert "first    shop  ada   2       1970-01-01" in command("sessions", "list").out
+    assert "first    shop  ada   2        1970-01-01" in command("sessions", "list").out
 
 
 def test_list_for_scripts(command, conversation):
     shown = command("sessions", "list", "--app", "shop", "--user", "ada", "--json")
     (line,) = shown.out.splitlines()
     found = json.loads(line)
-    assert (found["session_id"], found["events"]) == ("first", 2)
+    assert (found["session_id"], found["records"]) == ("first", 2)
     assert found["last_update_time"] == 101.5
 
 
 def test_list_of_another_app_is_empty(command, conversation):
     assert command("sessions", "list", "--app", "other", "--json").out == ""
+    assert command("sessions", "list", "--app", "other").err == "No sessions.\n"
 
 
 def test_show_is_a_timeline(command, conversation):
@@ -109,7 +110,7 @@ def test_exported_sessions_come_back_equal(command, conversation, folder):
     assert command("sessions", "export", "-o", "all.jsonl").code == 0
     done = command("sessions", "import", "all.jsonl", "--uri", "cosmosdb://embedded/copy.db")
     assert done.code == 0
-    assert "1 sessions (1 copied)" in done.out
+    assert "1 session (1 copied)" in done.out
     after = stored(path="copy.db")
     assert after.events == before.events
     assert after.state == before.state
@@ -143,7 +144,7 @@ def test_delete(command, conversation):
     assert stored() is None
     assert command("sessions", "list", "--json").out == ""
     (gone,) = command("sessions", "list", "--deleted", "--json").out.splitlines()
-    assert json.loads(gone)["events"] == 2
+    assert json.loads(gone)["records"] == 3  # two events and the tombstone
     assert command("sessions", "delete", *FIRST).code == 1
 
 
@@ -176,19 +177,19 @@ def test_purge_erases_one_session_for_good(command, conversation):
 
 
 def test_purge_erases_what_was_deleted_long_ago_and_nothing_else(command, conversation):
-    assert "Erased: 0 sessions" in command("sessions", "purge", "--deleted", "--yes").err
+    assert "nothing to erase" in command("sessions", "purge", "--deleted", "--yes").err
     command("sessions", "delete", *FIRST)
     young = command("sessions", "purge", "--deleted", "--older-than", "1h", "--yes")
-    assert "Erased: 0 sessions" in young.err
+    assert "nothing to erase" in young.err
     old = command("sessions", "purge", "--deleted", "--older-than", "0s", "--yes")
-    assert "Erased: 1 sessions" in old.err
+    assert "Erased: 1 session, " in old.err
     assert command("sessions", "list", "--deleted", "--json").out == ""
 
 
 def test_purge_erases_all_of_a_user(command, conversation):
     whose = ("--app", "shop", "--user", "ada")
     done = command("sessions", "purge", *whose, "--all", "--include-state", "--yes")
-    assert "Erased: 1 sessions" in done.err
+    assert "Erased: 1 session, " in done.err
 
     async def state():
         async with CosmosSessionService.embedded("store.db") as service:
@@ -210,7 +211,7 @@ def test_repair_finds_a_sound_store_sound(command, conversation):
     assert shown.code == 0
     (report,) = map(json.loads, shown.out.splitlines())
     assert (report["session_id"], report["events"], report["healthy"]) == ("first", 2, True)
-    assert "1 sessions looked at." in shown.err
+    assert "1 session looked at." in shown.err
 
 
 def test_repair_says_which_event_is_missing(command, conversation):

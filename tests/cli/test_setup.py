@@ -61,6 +61,10 @@ def test_doctor_says_when_nobody_answers(command, monkeypatch):
     shown = command("doctor", "--json", "--uri", "cosmosdb://127.0.0.1:9/adk?protocol=http")
     assert shown.code == 1
     assert findings(shown)["connection"]["status"] == "fail"
+    assert (
+        "127.0.0.1:9/ cannot be reached: Cannot connect to host"
+        in (findings(shown)["connection"]["found"])
+    )
     assert "firewall" in findings(shown)["connection"]["advice"]
     assert "c2VjcmV0" not in shown.out + shown.err
 
@@ -79,6 +83,13 @@ def test_doctor_says_how_to_get_an_identity(command, monkeypatch):
     assert found["connection"]["status"] == "fail"
     assert "az login" in found["connection"]["advice"]
     assert "Built-in Data Contributor" in found["connection"]["advice"]
+
+
+def test_doctor_does_not_blame_the_network_for_a_package_that_is_missing(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "azure.identity.aio", None)
+    found = findings(command("doctor", "--json", "--uri", "cosmosdb://127.0.0.1:9/adk"))
+    assert "pip install 'cosmosservice[entra]'" in found["connection"]["found"]
+    assert found["connection"]["advice"] == ""
 
 
 def test_missing_settings_are_a_message_and_no_traceback(command, monkeypatch):

@@ -103,7 +103,7 @@ def test_whole_session_is_readable():
     assert "s-1  shop / ada  2 events, 1,207 tokens" in view
     assert 'user:name  "Ada"' in view
     rows = [line.split() for line in view.splitlines()]
-    assert ["#2", "+1.5", "s", "model", "Here", "you", "are", "1,200", "+", "7"] in rows
+    assert ["#2", "+1.5", "s", "model", "Here", "you", "are", "1,200", "in,", "7", "out"] in rows
 
 
 def test_stored_text_cannot_command_the_terminal():

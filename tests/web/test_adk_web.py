@@ -55,7 +55,9 @@ def visible(browser, *texts):
 
 
 def say(browser, text):
-    box = browser.find_element(By.CSS_SELECTOR, "textarea")
+    box = WebDriverWait(browser, 60).until(
+        lambda driver: driver.find_element(By.CSS_SELECTOR, "textarea"), "no box to write into"
+    )
     browser.execute_script(
         "document.querySelectorAll('.cdk-overlay-container').forEach(e => e.remove())"
     )
