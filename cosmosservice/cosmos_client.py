@@ -336,21 +336,21 @@ class Failure:
         what = f"{current_operation.get()}: {what}"
         if status == 404 and self._sub_status == _OWNER_MISSING:
             return ContainerMismatchError(
-                f"{what} found no such database or container. Nothing was stored. Create it with"
-                " `cosmosservice init`, or pass ensure='create'."
+                f"{what} found no such database or container. Nothing was stored by this request."
+                " Create it with `cosmosservice init`, or pass ensure='create'."
             )
         if status == 413:
             return TooLargeError(f"{what} was refused: the document has more than 2 MB.")
         if status == 403 and self._sub_status == 1014:
             return StorageError(
                 f"{what} was refused: the logical partition has reached its 20 GB. Nothing was"
-                " stored. Purge old sessions of this user, or start a new session.",
+                " stored by this request. Purge old sessions of this user, or start a new session.",
                 status=status,
             )
         if status in (401, 403):
             return AuthenticationError(
                 f"{what} was refused ({status}): the key or the identity is not accepted, or may"
-                " not do this. Nothing was stored.",
+                " not do this. Nothing was stored by this request.",
                 status=status,
             )
         if status == 429:

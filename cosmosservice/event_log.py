@@ -179,8 +179,8 @@ class EventLog:
                 return mine
         raise UnavailableError(
             f"{current_operation.get()}: something is stored behind the end of session"
-            f" {key.session_id!r} as it was loaded, but cannot be read yet. Nothing was stored by"
-            " this call."
+            f" {key.session_id!r} as it was loaded, but cannot be read yet. It may be what this"
+            " call sent: whether that was stored is not known; sending it again is safe."
         )
 
     async def later(self, key: SessionKey, first: int, before: int | None = None) -> list[Record]:

@@ -58,6 +58,31 @@ async def test_an_account_that_is_down_says_that_sending_again_is_safe(service, 
     assert (await reload(service, session)).events == [sent]
 
 
+async def test_a_place_that_is_taken_but_cannot_be_seen_may_have_been_taken_by_oneself(
+    service, emulator, monkeypatch
+):
+    monkeypatch.setattr("cosmosservice.event_log._READ_ATTEMPTS", 3)
+    session = await service.create_session(**WHO)
+    # Stale replicas: the write, sent twice, meets itself, and no read shows it yet.
+    emulator.faults.fail(409, operation="create", container="events")
+    sent = event("x")
+    with pytest.raises(UnavailableError, match="not known; sending it again is safe") as unknown:
+        await service.append_event(session, sent)
+    assert "Nothing was stored" not in str(unknown.value)
+    await service.append_event(session, sent)
+    assert (await reload(service, session)).events == [sent]
+
+
+async def test_a_refusal_speaks_for_its_request_alone(service, emulator):
+    session = await service.create_session(**WHO)
+    emulator.faults.fail(403, operation="replace", container="sessions")
+    with pytest.raises(AuthenticationError, match="Nothing was stored by this request") as refused:
+        await service.delete_session(**WHO, session_id=session.id)
+    assert "delete_session" in str(refused.value)
+    # The tombstone, its first step, is stored.
+    assert await service.get_session(**WHO, session_id=session.id) is None
+
+
 async def test_throttling_that_does_not_end_is_told_apart(service, emulator):
     session = await service.create_session(**WHO)
     emulator.faults.throttle(retry_after_ms=1, operation="create", container="events", times=None)
