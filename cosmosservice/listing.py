@@ -58,28 +58,37 @@ class Listing:
         # What this process appended a moment ago is listed as it is; what others did follows.
         await self._projector.flush(_concerns(app_name, user_id))
         parameters: dict[str, Any] = {"app": app_name, "status": status}
-        text = ALL
-        if limit is not None:
-            text = FIRST_PAGE
-            parameters["limit"] = limit
+        text = ALL if limit is None else FIRST_PAGE
         if continuation is not None:
             text = NEXT_PAGE
             parameters |= zip(("time", "user", "session"), _position(continuation), strict=True)
-        listed = self._container.query(text, parameters, user_id)
+        listed = self._listed(text, parameters, user_id, limit)
         app_state = self._states.read(app_key)
         if user_key is None and limit is not None:  # not the state of every user for some of them
-            found, app = await together(listed, app_state)
-            users = await self._users_of(app_name, found)
+            (found, more), app = await together(listed, app_state)
+            users = await self._users_of(app_name, {key.user_id for key, _ in found})
         else:
             users_found = self._users(app_name, user_key)
-            found, app, users = await together(listed, app_state, users_found)
-        keys = [(key, body) for body in found if (key := SessionKey.in_document(body)) is not None]
-        snapshots = [_snapshot(key, body, app, users.get(key.user_id)) for key, body in keys]
-        more = limit is not None and len(found) == limit
-        return snapshots, _continuation(snapshots[-1]) if more and snapshots else None
+            (found, more), app, users = await together(listed, app_state, users_found)
+        snapshots = [_snapshot(key, body, app, users.get(key.user_id)) for key, body in found]
+        return snapshots, _continuation(snapshots[-1]) if more else None
 
-    async def _users_of(self, app_name: str, sessions: list[Document]) -> dict[str, StateDocument]:
-        ids = sorted({user for body in sessions if isinstance(user := body.get("user_id"), str)})
+    async def _listed(
+        self, text: str, parameters: dict[str, Any], user_id: str | None, limit: int | None
+    ) -> tuple[list[tuple[SessionKey, Document]], bool]:
+        """Up to `limit` session documents with their keys, and whether there may be more."""
+        if limit is None:
+            return _keyed(await self._container.query(text, parameters, user_id)), False
+        count = limit
+        while True:
+            found = await self._container.query(text, parameters | {"limit": count}, user_id)
+            keyed = _keyed(found)
+            if keyed or len(found) < count:
+                return keyed[:limit], bool(keyed) and (len(found) == count or len(keyed) > limit)
+            count *= 2  # all are damaged, and only one that is not says where to go on
+
+    async def _users_of(self, app_name: str, users_found: set[str]) -> dict[str, StateDocument]:
+        ids = sorted(users_found)
         users: dict[str, StateDocument] = {}
         for start in range(0, len(ids), _AT_ONCE):
             some = [StateKey(USER_STATE, app_name, user) for user in ids[start : start + _AT_ONCE]]
@@ -97,6 +106,10 @@ class Listing:
             if body.get("document_type") == USER_STATE
             and isinstance(user_id := body.get("user_id"), str)
         }
+
+
+def _keyed(found: list[Document]) -> list[tuple[SessionKey, Document]]:
+    return [(key, body) for body in found if (key := SessionKey.in_document(body)) is not None]
 
 
 def _concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool]:

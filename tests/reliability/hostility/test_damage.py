@@ -377,6 +377,31 @@ async def test_garbage_among_the_session_documents_breaks_no_list(
     await neighbour_is_whole_but_for_app_state(fresh)
 
 
+@pytest.mark.parametrize("user", ["user", None])
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_a_page_of_nothing_but_damaged_documents_does_not_end_the_list(
+    open_service, session, raw, user, limit
+):
+    service = open_service()
+    await service.create_session(**THIS | {"session_id": "newest"})
+    damaged = {"user_id": "user", "app_name": "app", "status": "active"}
+    for number, time in enumerate((1, 2, 3, 1.0e12)):  # before all others, and behind them
+        raw.sessions.put(damaged | {"id": f"damaged{number}", "last_update_time": time})
+    found, continuation = [], None
+    while True:
+        page = await service.list_sessions_page(
+            app_name="app", user_id=user, limit=limit, continuation=continuation
+        )
+        assert len(page.sessions) <= limit
+        found += page.sessions
+        continuation = page.continuation
+        if continuation is None:
+            break
+    listed = await service.list_sessions(app_name="app", user_id=user)
+    assert found == listed.sessions
+    assert len(found) == (2 if user else 3)
+
+
 async def neighbour_is_whole_but_for_app_state(service):
     found = await service.get_session(**OTHER)
     assert texts(found) == [f"event {number}" for number in range(EVENTS)]
