@@ -35,6 +35,7 @@ from cosmosservice.store_host import StoreHost
 if TYPE_CHECKING:
     from cosmos_emulator import Emulator
     from cosmosservice.connection import Ensure
+    from cosmosservice.reader import Position
     from cosmosservice.session_store import SessionStore
 
 T = TypeVar("T")
@@ -235,18 +236,26 @@ class CosmosSessionService(Administration, BaseSessionService):
         )
         return SessionPage([_session(each) for each in found], following)
 
-    async def iter_events(
+    def iter_events(
         self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
     ) -> AsyncIterator[Event]:
-        """The session's events in order, without holding them all."""
-        key = _key(app_name, user_id, session_id)
-        after: str | None = None
+        """The session's events in order, without holding them all.
+
+        Raises SessionNotFoundError if the session is deleted before the last page was read: what
+        ends without an error is complete. A session that is not there has no events.
+        """
+        if page_size < 1:
+            raise ValueError("page_size must be at least 1.")
+        return self._iter_events(_key(app_name, user_id, session_id), page_size)
+
+    async def _iter_events(self, key: SessionKey | None, page_size: int) -> AsyncIterator[Event]:
+        position: Position | None = None
         while key is not None:
-            page, after = await self._run("iter_events", _events_after(key, after, page_size))
+            page, position = await self._run("iter_events", _events_after(key, position, page_size))
             for record in page:
                 if record.is_event:
                     yield _event(record)
-            if after is None:
+            if position is None:
                 return
 
     @override
@@ -355,9 +364,9 @@ class _Holder:
 
 
 def _events_after(
-    key: SessionKey, after: str | None, count: int
-) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], str | None]]]:
-    return lambda store: store.reader.events_after(key, after, count)
+    key: SessionKey, position: Position | None, count: int
+) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], Position | None]]]:
+    return lambda store: store.reader.events_after(key, position, count)
 
 
 def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:

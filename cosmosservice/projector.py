@@ -38,6 +38,7 @@ class _Due:
     since: float
     last: float
     quiet: float = _QUIET
+    appended: int = 0  # place of the last event that this process stored, if it did
     failures: int = 0
     timer: asyncio.TimerHandle | None = None
 
@@ -63,23 +64,24 @@ class Projector:
 
     # --- in the background
 
-    def schedule(self, key: SessionKey, incarnation: str, *, patient: bool = False) -> None:
+    def schedule(self, key: SessionKey, incarnation: str, *, appended: int = 0) -> None:
         """Soon; later calls for the same session join in.
 
-        Patient is a reader that finds a document behind: its writer is probably about to follow,
-        and two would only get into each other's way.
+        `appended` is the place of the event that the caller stored. A reader, which stored none,
+        is patient with a document that is behind: its writer is probably about to follow, and two
+        would only get into each other's way.
         """
         loop = asyncio.get_running_loop()
-        now, quiet = loop.time(), _LATEST if patient else _QUIET
+        now, quiet = loop.time(), _QUIET if appended else _LATEST
         due = self._due.get(key)
         if due is None or due.incarnation != incarnation:
             due = self._due[key] = _Due(incarnation, now, now)
         elif quiet < due.quiet and due.timer is not None:
             due.timer.cancel()
         else:
-            due.last = now
+            due.last, due.appended = now, max(due.appended, appended)
             return
-        due.last, due.quiet = now, quiet
+        due.last, due.quiet, due.appended = now, quiet, max(due.appended, appended)
         due.timer = loop.call_at(now + quiet, self._check, key, due)
 
     def _check(self, key: SessionKey, due: _Due) -> None:
@@ -117,7 +119,7 @@ class Projector:
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
             with telemetry.background("project_session"):
-                await self.project(key, due.incarnation)
+                await self.project(key, due.incarnation, appended=due.appended)
                 telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
         except Exception as problem:
             self._failed(key, due, problem)
@@ -139,14 +141,16 @@ class Projector:
 
     # --- now
 
-    async def project(self, key: SessionKey, incarnation: str) -> None:
-        """Brings the document to the end of the log, as far as that is known or can be read."""
+    async def project(self, key: SessionKey, incarnation: str, *, appended: int = 0) -> None:
+        """Brings the document to the end of the log, as far as that is known or can be read.
+        `appended` is the place of an event that this process stored, if it did."""
         async with self._locks.of(key):
             for attempt in range(_ATTEMPTS):
                 current = self._documents.known(key)
                 if not _concerned(current, incarnation):
                     current = await self._documents.read(key)
                 if current is None or not _concerned(current, incarnation):
+                    _report_unseen(key, incarnation, current, appended)
                     return
                 records = await self._behind(key, current)
                 if not records and not current.pending and not must_renew(current.body):
@@ -162,6 +166,7 @@ class Projector:
                     await asyncio.sleep(0.002 * attempt)
                     continue
                 except NotFound:
+                    _report_unseen(key, incarnation, None, appended)
                     return
                 telemetry.repaired(sum(not record.appended_here for record in records))
                 return
@@ -207,6 +212,20 @@ def _concerned(document: SessionDocument | None, incarnation: str) -> bool:
     return (
         document is not None and document.incarnation == incarnation and document.status == ACTIVE
     )
+
+
+def _report_unseen(
+    key: SessionKey, incarnation: str, found: SessionDocument | None, appended: int
+) -> None:
+    """The log alone decides an append, and does not know that its session has expired. That one
+    was deleted and created anew is no such case: the new one begins behind what was appended."""
+    anew = found is not None and found.incarnation != incarnation
+    if appended and (found is None or (anew and found.first_seq <= appended)):
+        logger.warning(
+            "Session %r: what was appended to it last is shown to nobody: its document is gone,"
+            " expired or removed. A session object must not be used for longer than the ttl.",
+            key.session_id,
+        )
 
 
 def report_holes(document: SessionDocument, records: list[Record], expected: int) -> None:

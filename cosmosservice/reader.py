@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.concurrency import together
@@ -18,7 +19,7 @@ from cosmosservice.documents import (
     SessionKey,
     StateKey,
 )
-from cosmosservice.errors import UnavailableError
+from cosmosservice.errors import SessionNotFoundError, UnavailableError
 from cosmosservice.event_log import EventLog, Record, is_deleted
 from cosmosservice.lifecycle import Lifecycle
 from cosmosservice.log_view import LogView, LogViews
@@ -31,6 +32,14 @@ from cosmosservice.state_scopes import Scoped, plain
 
 _ATTEMPTS = 12
 _HOLE_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a reading of a log, page by page, goes on."""
+
+    incarnation: str
+    after: str  # the id of the last document that was read
 
 
 class SessionReader:
@@ -83,7 +92,7 @@ class SessionReader:
             app_changes = newest((pending[APP_STATE], known.changes[APP_STATE]))
             behind_documents = user.pending(user_changes) or app.pending(app_changes)
             if behind or behind_documents or must_renew(document.body):
-                self._projector.schedule(key, document.incarnation, patient=True)
+                self._projector.schedule(key, document.incarnation)
             times = [record.timestamp for record in behind if record.is_event]
             # Not what the view has: an append of this process may have made it longer meanwhile.
             last = records[-1].seq if records else 0
@@ -107,16 +116,23 @@ class SessionReader:
         return plain((await self._states.read(key)).state)
 
     async def events_after(
-        self, key: SessionKey, after: str | None, count: int
-    ) -> tuple[list[Record], str | None]:
+        self, key: SessionKey, position: Position | None, count: int
+    ) -> tuple[list[Record], Position | None]:
         """Up to `count` records, straight from the store, and where to go on."""
         document = await self._documents.read(key)
-        if document is None or document.status != ACTIVE:
-            return [], None
-        after = after if after is not None else key.first_id(document.first_seq)
-        found, following = await self._log.next(key, after, count)
-        mine = [record for record in found if record.incarnation == document.incarnation]
-        return mine, following
+        if document is not None and document.status != ACTIVE:
+            document = None
+        if position is None:
+            if document is None:
+                return [], None
+            position = Position(document.incarnation, key.first_id(document.first_seq))
+        elif document is None or document.incarnation != position.incarnation:
+            raise SessionNotFoundError(
+                f"iter_events: session {key.session_id!r} was deleted while its events were read."
+            )
+        found, following = await self._log.next(key, position.after, count)
+        mine = [record for record in found if record.incarnation == position.incarnation]
+        return mine, Position(position.incarnation, following) if following else None
 
     async def _fetch(
         self, key: SessionKey, view: LogView | None, count: int | None

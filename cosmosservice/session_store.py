@@ -197,7 +197,7 @@ class SessionStore:
             newer, stored = await self._append(key, marker, record)
             holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
             self.views.extend(key, [*newer, stored])
-        self.projector.schedule(key, stored.incarnation)
+        self.projector.schedule(key, stored.incarnation, appended=stored.seq)
         if stored.deltas.shared:
             try:
                 await self._merge(key, stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cosmosservice.errors import SessionNotFoundError
 from tests.support.adk import event, texts
 from tests.support.stores import DURABLE
 
@@ -97,6 +98,31 @@ async def test_events_come_one_after_the_other(service, app):
             )
         ]
         assert found == session.events
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_page_of_events_below_one_is_refused_at_once(service, app, size):
+    with pytest.raises(ValueError, match="page_size"):
+        service.iter_events(app_name=app, user_id="ann", session_id="s", page_size=size)
+
+
+@pytest.mark.parametrize("anew", [True, False])
+async def test_a_session_deleted_between_two_pages_of_its_events_is_not_taken_for_complete(
+    store, service, app, anew
+):
+    who = {"app_name": app, "user_id": "ann", "session_id": "s"}
+    session = await service.create_session(**who)
+    for n in range(3):
+        await service.append_event(session, event(str(n)))
+    events = service.iter_events(**who, page_size=2)
+    found = [await anext(events), await anext(events)]
+    other = store.open()
+    await other.delete_session(**who)
+    if anew:
+        await other.append_event(await other.create_session(**who), event("another's"))
+    with pytest.raises(SessionNotFoundError, match="while its events were read"):
+        found.append(await anext(events))
+    assert found == session.events[:2]
 
 
 @pytest.mark.parametrize("deleted", [True, False])

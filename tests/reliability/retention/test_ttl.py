@@ -170,6 +170,41 @@ async def test_a_renewal_that_is_disturbed_anywhere_loses_nothing(
     assert found.state == {"n": 3}
 
 
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("by", ["the process that made it", "another process"])
+async def test_the_log_tells_who_wrote_into_an_expired_session(
+    open_service, later, caplog, by, anew
+):
+    service = open_service(ttl=HOUR)
+    old = await service.create_session(**THIS)
+    await service.append_event(old, event("in time"))
+    await service.flush()
+    if by == "another process":
+        service = open_service()
+        old = await service.get_session(**THIS)
+    later(1.5 * HOUR)
+    if anew:
+        await open_service().create_session(**THIS)
+    await service.append_event(old, event("too late"))
+    await service.get_session(**THIS)
+    assert "shown to nobody" not in caplog.text
+    await service.flush()
+    assert "shown to nobody" in caplog.text
+    assert "user" not in caplog.text
+
+
+async def test_the_log_is_silent_about_events_that_were_deleted_with_their_session(
+    open_service, caplog
+):
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS)
+    await service.append_event(session, event("hello"))
+    await open_service().delete_session(**THIS)
+    await open_service().create_session(**THIS)
+    await service.flush()
+    assert caplog.text == ""
+
+
 async def test_who_writes_into_an_expired_session_writes_for_nobody_and_into_no_other(
     open_service, later, raw
 ):
