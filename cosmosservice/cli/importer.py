@@ -47,7 +47,7 @@ class Importer:
         """DIFFERENT: the target has a session of this id that is another, and is left alone."""
         key = SessionKey.of(session.app_name, session.user_id, session.id)
         state = split(session.state)
-        wanted = _log(session, state)
+        wanted = log_of(session, state)
         created = await self._create(key, session, wanted, state)
         document = await self._store.documents.read(key)
         if document is None or document.status != ACTIVE:
@@ -61,26 +61,10 @@ class Importer:
         except Conflict:  # somebody writes to the session
             return Outcome.DIFFERENT
         await self._store.projector.project(key, document.incarnation)
-        await self._share(key, state, max(stamp, _microseconds(session.last_update_time)) + 1)
+        await self._share(key, state, shared_stamp(stamp, session))
         if created:
             return Outcome.COPIED
         return Outcome.RESUMED if missing else Outcome.PRESENT
-
-    async def differs(self, session: Session) -> str:
-        """What is not in the store as it is in the source; empty if nothing."""
-        key = SessionKey.of(session.app_name, session.user_id, session.id)
-        found = await self._store.reader.read(key)
-        if found is None:
-            return "it is missing"
-        state = split(session.state)
-        wanted = _log(session, state)
-        if [each.event_id for each in found.records] != [each.event_id for each in wanted]:
-            return f"it has {len(found.records):,} events, not {len(wanted):,}"
-        if {k: v for k, v in found.state.session.items() if v is not None} != {
-            k: v for k, v in state.session.items() if v is not None
-        }:
-            return "its state is another"
-        return ""
 
     async def _create(
         self, key: SessionKey, session: Session, wanted: list[Record], state: Scoped
@@ -135,7 +119,7 @@ class Importer:
             await self._store.states.merge(target, changes)
 
 
-def _log(session: Session, state: Scoped) -> list[Record]:
+def log_of(session: Session, state: Scoped) -> list[Record]:
     """The session's events, and one more if they do not add up to its state.
 
     Some services fold differently: a None deletes the key, or a dict is merged into a dict.
@@ -153,6 +137,11 @@ def _log(session: Session, state: Scoped) -> list[Record]:
         )
         records.append(_record(correction))
     return records
+
+
+def shared_stamp(last: int, session: Session) -> int:
+    """Of user and app state that the session shows: later than all that its log has written."""
+    return max(last, _microseconds(session.last_update_time)) + 1
 
 
 def _record(event: Event) -> Record:

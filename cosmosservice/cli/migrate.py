@@ -16,6 +16,7 @@ from cosmosservice.cli.console import Problem, bar, counted, err, out, print_jso
 from cosmosservice.cli.importer import Importer, Outcome
 from cosmosservice.cli.sources import apps_of, opened, reading
 from cosmosservice.cli.timeline import clean
+from cosmosservice.cli.verifier import Verifier
 
 SIDE_BY_SIDE = 8
 
@@ -26,6 +27,7 @@ class Report:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     events: int = 0
+    verified: Verifier = field(default_factory=Verifier)
     problems: list[str] = field(default_factory=list)
 
 
@@ -61,6 +63,8 @@ class Migration:
                     await waiting.put(None)
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None  # the first one stops the others
+        if self._target is not None:
+            self.report.problems += await self._target._run("verify", self.report.verified.shared)
         return self.report
 
     async def _copy(self, session: Session) -> None:
@@ -73,7 +77,9 @@ class Migration:
         if outcome is Outcome.DIFFERENT:
             self._problem(session, "the target has another session of this id; it was left alone")
             return
-        wrong = await self._target._run("verify", lambda s: Importer(s).differs(session))
+        wrong = await self._target._run(
+            "verify", lambda s: self.report.verified.session(s, session)
+        )
         if wrong:
             self._problem(session, wrong)
 
@@ -96,7 +102,10 @@ async def migrate(
         progress = stack.enter_context(bar("sessions"))
         migration = Migration(target, progress=lambda done: progress(done, len(found)))
         report = await migration.run(loaded(source, found, source_uri))
-    print_report(report, as_json)
+    gone = len(found) - report.outcomes.total()
+    if gone:
+        report.outcomes["deleted in the source meanwhile"] = gone
+    print_report(report, dry_run=dry_run, as_json=as_json)
 
 
 async def listed(
@@ -122,13 +131,20 @@ async def loaded(
             yield session
 
 
-def print_report(report: Report, as_json: bool) -> None:
+def print_report(report: Report, *, dry_run: bool, as_json: bool) -> None:
     """Says what was done; raises if the copy is not what the source is."""
+    verified = report.verified
     if as_json:
         print_json(
             {
                 "sessions": dict(report.outcomes),
                 "events": report.events,
+                "verified": {
+                    "sessions": verified.sessions,
+                    "events": verified.events,
+                    "users": verified.users,
+                    "apps": verified.apps,
+                },
                 "problems": report.problems,
             }
         )
@@ -137,7 +153,14 @@ def print_report(report: Report, as_json: bool) -> None:
         total = counted(report.outcomes.total(), "session")
         out.print(f"{total} ({', '.join(counts)})" if counts else "No sessions.")
         out.print(counted(report.events, "event"))
+        if not dry_run:
+            out.print(
+                f"Read again and found alike: {counted(verified.sessions, 'session')},"
+                f" {counted(verified.events, 'event')}, state of"
+                f" {counted(verified.users, 'user')} and {counted(verified.apps, 'app')}"
+            )
         for problem in report.problems:
             err.print(clean(problem), markup=False)
     if report.problems:
-        raise Problem(f"{len(report.problems):,} sessions are not in the target as in the source.")
+        number = counted(len(report.problems), "difference")
+        raise Problem(f"{number} between the source and the target.")

@@ -158,10 +158,12 @@ async def import_file(uri: str | None, file: IO[bytes], *, dry_run: bool, as_jso
             yield session
 
     if dry_run:
-        print_report(await Migration(None).run(from_file()), as_json)
+        report = await Migration(None).run(from_file())
+        print_report(report, dry_run=True, as_json=as_json)
         return
     async with service_of(uri, writes=True) as service:
-        print_report(await Migration(service).run(from_file()), as_json)
+        report = await Migration(service).run(from_file())
+    print_report(report, dry_run=False, as_json=as_json)
 
 
 async def delete(uri: str | None, name: SessionName) -> None:

@@ -5,10 +5,14 @@ import json
 import sqlite3
 
 import pytest
+from azure.cosmos import CosmosClient
+from google.adk.sessions import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
+from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli.importer import Importer
+from cosmosservice.cli.migrate import Migration
 from tests.cli.conftest import said
 
 SOURCE, TARGET = "sqlite:///source.db", "cosmosdb://embedded/target.db"
@@ -71,7 +75,7 @@ def test_everything_arrives_as_it_was(command, source):
     done = command("migrate", SOURCE, TARGET)
     assert done.code == 0, done.err
     assert "4 sessions (4 copied)" in done.out
-    assert "4 events" in done.out
+    assert "found alike: 4 sessions, 4 events, state of 1 user and 1 app" in done.out
     assert in_target() == source
 
 
@@ -86,7 +90,12 @@ def test_running_it_again_changes_nothing(command, source):
     command("migrate", SOURCE, TARGET)
     again = command("migrate", SOURCE, TARGET, "--json")
     assert again.code == 0
-    assert json.loads(again.out) == {"sessions": {"already there": 4}, "events": 4, "problems": []}
+    assert json.loads(again.out) == {
+        "sessions": {"already there": 4},
+        "events": 4,
+        "verified": {"sessions": 4, "events": 4, "users": 1, "apps": 1},
+        "problems": [],
+    }
     assert in_target() == source
 
 
@@ -173,6 +182,57 @@ def test_state_that_the_events_do_not_add_up_to_is_kept(command, source):
     assert state["mood"] == "odd"
     assert [event.author for event in events] == ["user", "user", "cosmosservice-import"]
     assert last == source["shop", "ada", "late"][2]
+
+
+def tamper(change):
+    """Changes the first document of an event in the target, behind the service's back."""
+    with Emulator("target.db") as emulator:
+        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        container = client.get_database_client("adk").get_container_client("events")
+        query = "SELECT * FROM c WHERE c.session_id = 'late' AND c.seq = 1"
+        (document,) = container.query_items(query, partition_key="late")
+        change(container, document)
+
+
+def other_text(container, document):
+    document["content"]["parts"][0]["text"] = "never said"
+    container.upsert_item(document)
+
+
+def other_time(container, document):
+    container.upsert_item(document | {"timestamp": 99.0})
+
+
+@pytest.mark.parametrize("change", [other_text, other_time])
+def test_event_that_is_another_in_the_target_is_found(command, source, change):
+    command("migrate", SOURCE, TARGET)
+    tamper(change)
+    done = command("migrate", SOURCE, TARGET)
+    assert done.code == 1
+    assert "shop / ada / late: its event 1 is another" in done.err
+    assert "found alike: 3 sessions, 2 events" in done.out
+    assert "Error: 1 difference between the source and the target." in done.err
+
+
+def test_shared_state_that_changed_while_it_was_copied_is_found(monkeypatch):
+    """The session that wrote it was read before it did; the next run copies it."""
+
+    def shown(session_id, tea, *events):
+        where = {"app_name": "shop", "user_id": "ada", "id": session_id}
+        return Session(**where, state={"user:tea": tea}, events=events, last_update_time=1.0)
+
+    async def sessions():
+        yield shown("first", "green", said("one", state={"user:tea": "green"}, timestamp=200.0))
+        yield shown("second", "black")
+
+    async def copy():
+        async with CosmosSessionService.embedded("target.db") as service:
+            return await Migration(service).run(sessions())
+
+    monkeypatch.setattr("cosmosservice.cli.migrate.SIDE_BY_SIDE", 1)
+    report = asyncio.run(copy())
+    assert report.problems == ["shop / ada: user state is another: tea"]
+    assert report.verified.sessions == 2
 
 
 def test_from_one_cosmos_store_to_another(command):

@@ -1,0 +1,100 @@
+"""Reads a copy again from the target and says what is not there as it is in the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from google.adk.sessions import Session
+
+from cosmosservice.cli.importer import log_of, shared_stamp
+from cosmosservice.documents import USER_STATE, Document, SessionKey, StateKey
+from cosmosservice.session_store import SessionStore
+from cosmosservice.snapshot import Snapshot
+from cosmosservice.state_documents import StateDocument
+from cosmosservice.state_scopes import split
+
+
+@dataclass
+class _Expected:
+    """User or app state as the source showed it last."""
+
+    state: Document = field(default_factory=dict)
+    stamp: int = 0  # of the latest value that the copy could have written
+
+
+class Verifier:
+    """Sessions one by one; then the state that they share, when all of them are copied."""
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self.events = 0
+        self._shared: dict[StateKey, _Expected] = {}
+
+    @property
+    def users(self) -> int:
+        return sum(key.kind == USER_STATE for key in self._shared)
+
+    @property
+    def apps(self) -> int:
+        return len(self._shared) - self.users
+
+    async def session(self, store: SessionStore, session: Session) -> str:
+        """What differs: the number of events, their order, what is in one, the session's state.
+        Empty if nothing does."""
+        key = SessionKey.of(session.app_name, session.user_id, session.id)
+        found = await store.reader.read(key)
+        if found is None:
+            return "it is missing"
+        state = split(session.state)
+        wanted = log_of(session, state)
+        if len(found.records) != len(wanted):
+            return f"it has {len(found.records):,} events, not {len(wanted):,}"
+        if [each.event_id for each in found.records] != [each.event_id for each in wanted]:
+            return "its events are others, or in another order"
+        for place, (there, here) in enumerate(zip(found.records, wanted, strict=True), 1):
+            if not there.same_event(here):
+                return f"its event {place:,} is another"
+        if _set(found.state.session) != _set(state.session):
+            return "its state is another"
+        self.sessions += 1
+        self.events += len(found.records)
+        self._expect(key.user, state.user, found, session)
+        self._expect(key.app, state.app, found, session)
+        return ""
+
+    def _expect(self, key: StateKey, state: Document, found: Snapshot, session: Session) -> None:
+        if not state:
+            return
+        expected = self._shared.setdefault(key, _Expected())
+        last = found.records[-1].stamp if found.records else 0
+        expected.state = state
+        expected.stamp = max(expected.stamp, shared_stamp(last, session))
+
+    async def shared(self, store: SessionStore) -> list[str]:
+        """Where user and app state differs, except by what the target's own agents wrote later."""
+        problems = []
+        for key, expected in self._shared.items():
+            found = await store.states.read(key)
+            here, there = _set(expected.state), _set(found.state)
+            wrong = sorted(
+                name
+                for name in here.keys() | there.keys()
+                if here.get(name) != there.get(name) and not _later(found, name, expected.stamp)
+            )
+            if wrong:
+                of_user = key.kind == USER_STATE
+                whose = (
+                    f"{key.app_name} / {key.user_id}: user" if of_user else f"{key.app_name}: app"
+                )
+                problems.append(f"{whose} state is another: {', '.join(wrong)}")
+        return problems
+
+
+def _set(state: Document) -> Document:
+    """Some services take a None for a deletion, others store it: both mean the same."""
+    return {name: value for name, value in state.items() if value is not None}
+
+
+def _later(found: StateDocument, name: str, stamp: int) -> bool:
+    written = found.stamp(name)
+    return written is not None and written[0] > stamp
