@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Coroutine, Hashable
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 _BACKOFF = 0.005  # seconds
+T = TypeVar("T")
 
 
 async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -40,3 +42,21 @@ class Locks:
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         return lock
+
+
+async def finish(work: asyncio.Future[T], grace: float) -> T:
+    """Waits for work that goes on when the waiter is cancelled. The waiter then still waits, up to
+    so many seconds, before the cancellation is passed on."""
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        work.add_done_callback(_retrieve)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([work], timeout=grace)
+        raise
+
+
+def _retrieve(work: asyncio.Future[Any]) -> None:
+    """A failure whose waiter was cancelled: nobody is left to be told."""
+    if not work.cancelled():
+        work.exception()

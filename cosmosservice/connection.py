@@ -40,6 +40,17 @@ class Account:
     consistency: str
 
 
+def embedded_emulator(path: str) -> Emulator:
+    try:
+        from cosmos_emulator import Emulator
+    except ImportError as missing:
+        raise ConfigurationError(
+            "The embedded emulator needs a package that is not installed"
+            f" ({missing.name}): pip install 'cosmosservice[emulator]'."
+        ) from None
+    return Emulator(path)
+
+
 class Connection:
     """One client of one account. Lives on the event loop that opens it."""
 
@@ -135,14 +146,7 @@ class Connection:
 
     def _embedded(self) -> Emulator:
         if self._emulator is None:
-            try:
-                from cosmos_emulator import Emulator
-            except ImportError as missing:
-                raise ConfigurationError(
-                    "The embedded emulator needs a package that is not installed"
-                    f" ({missing.name}): pip install 'cosmosservice[emulator]'."
-                ) from None
-            self._emulator = Emulator(self._settings.embedded_path or ":memory:")
+            self._emulator = embedded_emulator(self._settings.embedded_path or ":memory:")
             self._owns_emulator = True
         return self._emulator
 

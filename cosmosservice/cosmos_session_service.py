@@ -7,6 +7,7 @@ import uuid
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -23,14 +24,14 @@ from cosmosservice.administration import Administration
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
-from cosmosservice.errors import ConfigurationError, EventIdReusedError, InvalidStateError
+from cosmosservice.errors import ConfigurationError, InvalidStateError
 from cosmosservice.event_log import Record, event_record
+from cosmosservice.home_loop import HomeLoop
 from cosmosservice.io_thread import IoThread
-from cosmosservice.lazy_events import lazy_event
+from cosmosservice.session_objects import Holding, event_object, session_object
 from cosmosservice.settings import Settings
-from cosmosservice.snapshot import Snapshot
-from cosmosservice.state_scopes import merged, split, temp_only, without_temp
-from cosmosservice.store_host import StoreHost
+from cosmosservice.state_scopes import split, temp_only, without_temp
+from cosmosservice.store_host import Opener, StoreHost
 
 if TYPE_CHECKING:
     from cosmos_emulator import Emulator
@@ -122,8 +123,7 @@ class CosmosSessionService(Administration, BaseSessionService):
             settings = Settings.from_env(endpoint=endpoint, **named)
         self._ttl = ttl
         self._recent_events = recent_events
-        self._io = IoThread()
-        self._host = StoreHost(
+        self._opener = Opener(
             settings,
             credential=credential,
             emulator=_emulator,
@@ -133,9 +133,11 @@ class CosmosSessionService(Administration, BaseSessionService):
             rebase=on_conflict == "rebase",
             on_request_charge=on_request_charge,
         )
+        self._home: HomeLoop | None = None
+        self._io = IoThread(partial(StoreHost, self._opener))
         # Nobody in ADK calls close(): whatever comes first, the end of the service or of the
         # process, writes what is due and closes the connection.
-        weakref.finalize(self, self._io.stop, self._host.close)
+        weakref.finalize(self, self._io.stop)
 
     @classmethod
     def embedded(cls, store: str | Emulator = ":memory:", **options: Any) -> CosmosSessionService:
@@ -145,7 +147,7 @@ class CosmosSessionService(Administration, BaseSessionService):
         return cls(endpoint="embedded::memory:", _emulator=store, **options)
 
     def __repr__(self) -> str:
-        return f"CosmosSessionService({self._host.description})"
+        return f"CosmosSessionService({self._opener.description})"
 
     # --- BaseSessionService
 
@@ -174,7 +176,7 @@ class CosmosSessionService(Administration, BaseSessionService):
         snapshot = await self._run(
             "create_session", lambda store: store.create(key, scoped, retention)
         )
-        return _session(snapshot)
+        return session_object(snapshot)
 
     @override
     async def get_session(
@@ -197,7 +199,7 @@ class CosmosSessionService(Administration, BaseSessionService):
             return None
         if after is not None:
             snapshot.records = [r for r in snapshot.records if r.timestamp >= after]
-        return _session(snapshot)
+        return session_object(snapshot)
 
     @override
     async def list_sessions(
@@ -207,7 +209,7 @@ class CosmosSessionService(Administration, BaseSessionService):
         found, _ = await self._run(
             "list_sessions", lambda store: store.listing.page(app_name, user_id)
         )
-        return ListSessionsResponse(sessions=[_session(each) for each in found])
+        return ListSessionsResponse(sessions=[session_object(each) for each in found])
 
     async def list_sessions_page(
         self,
@@ -234,7 +236,7 @@ class CosmosSessionService(Administration, BaseSessionService):
                 status=DELETED if deleted else ACTIVE,
             ),
         )
-        return SessionPage([_session(each) for each in found], following)
+        return SessionPage([session_object(each) for each in found], following)
 
     def iter_events(
         self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
@@ -254,7 +256,7 @@ class CosmosSessionService(Administration, BaseSessionService):
             page, position = await self._run("iter_events", _events_after(key, position, page_size))
             for record in page:
                 if record.is_event:
-                    yield _event(record)
+                    yield event_object(record)
             if position is None:
                 return
 
@@ -278,12 +280,10 @@ class CosmosSessionService(Administration, BaseSessionService):
         key = SessionKey.of(session.app_name, session.user_id, session.id)
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
-        holder = _Holder(session, event, asyncio.get_running_loop())
-        await self._io.run(
-            self._host.run(
-                "append_event",
-                lambda store: store.append(key, holder, record, session.last_update_time),
-            ),
+        holder = Holding(session, event, asyncio.get_running_loop())
+        await self._run(
+            "append_event",
+            lambda store: store.append(key, holder, record, session.last_update_time),
             grace=_GRACE,
         )
         return event
@@ -294,19 +294,31 @@ class CosmosSessionService(Administration, BaseSessionService):
         return await self._run("get_user_state", lambda store: store.reader.user_state(key))
 
     async def flush(self) -> None:
-        """Waits until the session documents have caught up with what was appended here."""
-        if self._io.running:
+        """Waits until the session documents have caught up with what was appended here.
+
+        Called from another event loop than that of the service's block: with what such loops
+        appended.
+        """
+        if self._home_here is not None:
             await self._run("flush", lambda store: store.flush())
+        if self._io.running:
+            await self._io.run(_in_store("flush", lambda store: store.flush()))
 
     # --- the service itself
 
     async def close(self) -> None:
-        """Writes what is due and closes the connection. The next use opens it again."""
-        if self._io.running:
-            await self._io.run(self._host.close())
-            await asyncio.to_thread(self._io.stop)
+        """Waits for the calls under way, writes what is due and closes the connection. The next
+        use opens it again."""
+        home, self._home = self._home, None
+        if home is not None:
+            await home.close()
+        await self._io.close()
 
     async def __aenter__(self) -> CosmosSessionService:
+        """Inside the block the service lives on this event loop, and calls from it are direct.
+        Without a block, and for calls from other loops, it lives on a thread of its own."""
+        if self._home is None or self._home.loop.is_closed():
+            self._home = HomeLoop(StoreHost(self._opener))
         return self
 
     async def __aexit__(
@@ -318,49 +330,25 @@ class CosmosSessionService(Administration, BaseSessionService):
         await self.close()
 
     async def _run(
-        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
+        self,
+        operation: str,
+        work: Callable[[SessionStore], Coroutine[Any, Any, T]],
+        *,
+        grace: float | None = None,
     ) -> T:
-        return await self._io.run(self._host.run(operation, work))
+        place = self._home_here or self._io
+        return await place.run(_in_store(operation, work), grace=grace)
+
+    @property
+    def _home_here(self) -> HomeLoop | None:
+        home = self._home
+        return home if home is not None and home.loop is asyncio.get_running_loop() else None
 
 
-class _Holder:
-    """Takes a stored event into the session object, on the caller's own loop.
-
-    It is told on the I/O thread when the event has its place in the log, and passes it on in that
-    order, also if the caller has been cancelled since. So the object says what the store says.
-    """
-
-    def __init__(self, session: Session, event: Event, loop: asyncio.AbstractEventLoop) -> None:
-        self._session, self._event, self._loop = session, event, loop
-
-    def marker(self) -> str | None:
-        return self._session._storage_update_marker
-
-    def take(self, marker: str, newer: list[Record]) -> None:
-        self._session._storage_update_marker = marker
-        try:
-            self._loop.call_soon_threadsafe(self._commit, newer)
-        except RuntimeError:  # the loop is closed, so nobody uses the object at this moment
-            self._commit(newer)
-
-    def holds_event(self) -> bool:
-        for held in self._session.events:
-            if held.id == self._event.id:
-                if held != self._event:
-                    raise EventIdReusedError(self._event.id)
-                return True
-        return False
-
-    def _commit(self, newer: list[Record]) -> None:
-        for record in newer:
-            self._take(_event(record))
-        self._take(self._event)
-
-    def _take(self, event: Event) -> None:
-        if event.actions and event.actions.state_delta:
-            self._session.state.update(event.actions.state_delta)
-        self._session.events.append(event)
-        self._session.last_update_time = event.timestamp
+def _in_store(
+    operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
+) -> Callable[[StoreHost], Coroutine[Any, Any, T]]:
+    return lambda host: host.run(operation, work)
 
 
 def _events_after(
@@ -383,21 +371,3 @@ def _blank(session_id: str) -> bool:
 def _check_ttl(ttl: int | None) -> None:
     if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 1):
         raise ConfigurationError("ttl is a number of seconds, at least 1, or None.")
-
-
-def _event(record: Record) -> Event:
-    return lazy_event(record.raw, record.event_id, record.timestamp)
-
-
-def _session(snapshot: Snapshot) -> Session:
-    session = Session(
-        id=snapshot.key.session_id,
-        app_name=snapshot.key.app_name,
-        user_id=snapshot.key.user_id,
-        state=merged(snapshot.state),
-        events=[_event(record) for record in snapshot.records],
-        last_update_time=snapshot.last_update_time,
-    )
-    if snapshot.marker is not None:
-        session._storage_update_marker = snapshot.marker.text(snapshot.key)
-    return session

@@ -1,14 +1,15 @@
-"""Opens the store at its first use, on whichever loop the I/O thread runs, and closes it."""
+"""Opens a store at its first use on an event loop, and closes it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakSet
 
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.errors import CosmosServiceError
@@ -24,7 +25,7 @@ logger = logging.getLogger("cosmosservice")
 
 T = TypeVar("T")
 
-_hosts: WeakSet[StoreHost] = WeakSet()
+_hosts: weakref.WeakSet[StoreHost] = weakref.WeakSet()
 
 
 def _keep_what_is_the_parents() -> None:
@@ -43,8 +44,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_keep_what_is_the_parents)
 
 
-class StoreHost:
-    """What the service keeps on the I/O thread."""
+class Opener:
+    """How a service's stores are opened, and whom their requests are told. One for the service."""
 
     def __init__(
         self,
@@ -59,63 +60,55 @@ class StoreHost:
         on_request_charge: Callable[[RequestCharge], None] | None,
     ) -> None:
         self._settings = settings
+        self._emulator = emulator
+        self._guard = threading.Lock()
         self._connect = {
             "credential": credential,
-            "emulator": emulator,
             "ensure": ensure,
             "allow_multiple_write_regions": allow_multiple_write_regions,
         }
         self._cache_bytes = cache_bytes
         self._rebase = rebase
         self._on_request_charge = on_request_charge
-        self._opening: asyncio.Task[SessionStore] | None = None
-        _hosts.add(self)
 
     @property
     def description(self) -> str:
         return f"{self._settings.endpoint}, database={self._settings.database!r}"
 
-    async def run(
-        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
-    ) -> T:
-        with self._telemetry.operation(operation):
-            return await work(await self._store())
-
     @cached_property
-    def _telemetry(self) -> Telemetry:
+    def telemetry(self) -> Telemetry:
         # At the first use, like the store: OpenTelemetry takes a moment to import.
         from cosmosservice.telemetry import Telemetry
 
         return Telemetry(self._settings)
 
-    async def _store(self) -> SessionStore:
-        opening = self._opening
-        if opening is None or opening.get_loop() is not asyncio.get_running_loop():
-            # The first use, or the first in a forked child.
-            opening = self._opening = asyncio.create_task(self._open())
-        elif opening.done() and not opening.cancelled() and opening.exception() is None:
-            return opening.result()
-        try:
-            return await asyncio.shield(opening)
-        except BaseException:
-            if opening.done() and self._opening is opening:
-                self._opening = None  # the next call tries again
-            raise
-
-    async def _open(self) -> SessionStore:
+    async def open(self) -> SessionStore:
         import ctypes  # noqa: F401  for a fork: see above
 
         from cosmosservice.connection import Connection
         from cosmosservice.session_store import SessionStore
 
-        connection: Connection = Connection(self._settings, observer=self, **self._connect)
-        with self._telemetry.operation("connect"):
+        connection: Connection = Connection(
+            self._settings, observer=self, emulator=self._shared_emulator(), **self._connect
+        )
+        with self.telemetry.operation("connect"):
             await connection.open()
         return SessionStore(connection, cache_bytes=self._cache_bytes, rebase=self._rebase)
 
+    def _shared_emulator(self) -> Emulator | None:
+        """Stores in files find each other; what is in memory must be one for all loops."""
+        from cosmosservice.connection import embedded_emulator
+
+        with self._guard:
+            if self._emulator is None and self._settings.embedded_path == ":memory:":
+                self._emulator = embedded_emulator(":memory:")
+                weakref.finalize(self, self._emulator.close)
+            return self._emulator
+
     def request(self, charge: RequestCharge, seconds: float) -> None:
-        self._telemetry.request(charge, seconds)
-        logger.debug("%s took %.1f ms", charge, seconds * 1000)
+        self.telemetry.request(charge, seconds)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s took %.1f ms", charge, seconds * 1000)
         if self._on_request_charge is None:
             return
         try:
@@ -123,9 +116,38 @@ class StoreHost:
         except Exception:
             logger.exception("on_request_charge failed; the request itself did not.")
 
+
+class StoreHost:
+    """The store of one event loop."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
+        self._opening: asyncio.Task[SessionStore] | None = None
+        _hosts.add(self)
+
+    async def run(
+        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
+    ) -> T:
+        with self._opener.telemetry.operation(operation):
+            opening = self._opening
+            if opening is not None and opening.done() and opening.exception() is None:
+                return await work(opening.result())
+            return await work(await self._store())
+
+    async def _store(self) -> SessionStore:
+        opening = self._opening
+        if opening is None:
+            opening = self._opening = asyncio.create_task(self._opener.open())
+        try:
+            return await asyncio.shield(opening)
+        except BaseException:
+            if opening.done() and self._opening is opening:
+                self._opening = None  # the next call tries again
+            raise
+
     async def close(self) -> None:
         opening, self._opening = self._opening, None
-        if opening is None or opening.get_loop() is not asyncio.get_running_loop():
+        if opening is None:
             return
         try:
             store = await opening

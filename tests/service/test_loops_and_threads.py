@@ -13,6 +13,7 @@ import warnings
 import pytest
 
 from cosmosservice import CosmosSessionService
+from cosmosservice.errors import UnavailableError
 from tests.support.adk import event, reload
 
 WHO = {"app_name": "app", "user_id": "user"}
@@ -72,29 +73,134 @@ async def test_a_service_can_be_used_again_after_close(service):
     assert len((await reload(service, session)).events) == 1
 
 
-async def test_a_service_closes_with_its_block(emulator):
-    before = [each.name for each in threading.enumerate()].count("cosmosservice-io")
+def io_threads():
+    return [each for each in threading.enumerate() if each.name == "cosmosservice-io"]
+
+
+async def test_in_a_block_the_service_lives_on_its_loop_and_closes_with_it(emulator):
+    before = len(io_threads())
     async with CosmosSessionService.embedded(emulator) as service:
         session = await service.create_session(**WHO)
         await service.append_event(session, event("x", delta={"k": 1}))
-    threads = [each.name for each in threading.enumerate()]
-    assert threads.count("cosmosservice-io") <= before
+        assert len(session.events) == 1
+        assert len(io_threads()) == before
+        emulator.clear_requests()
+    assert [each.operation for each in emulator.requests] == ["replace"]  # what was due
+    await service.append_event(session, event("after the block"))
+    assert len(io_threads()) == before + 1
+    await service.close()
+    assert len(io_threads()) == before
+
+
+async def test_a_block_may_block_its_loop_on_a_thread_that_uses_the_service(emulator):
+    """As `Runner.run()` does when it is called in a coroutine."""
+    async with CosmosSessionService.embedded(emulator) as service:
+        session = await service.create_session(**WHO)
+        found = []
+
+        def turn() -> None:
+            found.append(asyncio.run(reload(service, session)))
+            asyncio.run(service.append_event(found[0], event("from there", delta={"k": 1})))
+            asyncio.run(service.flush())
+
+        thread = threading.Thread(target=turn)
+        thread.start()
+        thread.join()
+        assert found[0].state == {"k": 1}
+        assert await reload(service, session) == found[0]
+
+
+async def test_what_is_in_memory_is_one_for_all_loops():
+    async with CosmosSessionService.embedded() as service:
+        session = await service.create_session(**WHO)
+        listed = await asyncio.to_thread(asyncio.run, service.list_sessions(**WHO))
+        assert [each.id for each in listed.sessions] == [session.id]
+    assert await reload(service, session) == session
+    await service.close()
+
+
+async def test_a_block_within_a_block_and_after_a_lost_loop(emulator):
+    service = CosmosSessionService.embedded(emulator)
+    lost = asyncio.new_event_loop()
+    lost.run_in_executor(None, lambda: None)
+    await asyncio.to_thread(lost.run_until_complete, service.__aenter__())
+    lost.close()
+    async with service:
+        async with service:
+            session = await service.create_session(**WHO)
+        assert await reload(service, session) == session
+
+
+@pytest.mark.parametrize("in_a_block", [True, False])
+async def test_closing_waits_for_the_calls_under_way(emulator, in_a_block):
+    service = CosmosSessionService.embedded(emulator)
+    if in_a_block:
+        await service.__aenter__()
+    sessions = [await service.create_session(**WHO, state={"n": n}) for n in range(4)]
+    emulator.faults.latency = 0.05
+    appends = [service.append_event(each, event("x")) for each in sessions]
+    reads = [reload(service, each) for each in sessions]
+    under_way = asyncio.gather(*appends, *reads)
+    await asyncio.sleep(0.02)
+    await service.close()
+    await under_way
+    assert [len(each.events) for each in sessions] == [1, 1, 1, 1]
+
+
+def test_closing_all_the_time_fails_no_call(emulator):
+    service = CosmosSessionService.embedded(emulator)
+    ended = threading.Event()
+    failures = []
+
+    def use() -> None:
+        async def calls() -> None:
+            while not ended.is_set():
+                try:
+                    await service.get_user_state(**WHO)
+                except BaseException as failure:
+                    failures.append(failure)
+
+        asyncio.run(calls())
+
+    threads = [threading.Thread(target=use) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        asyncio.run(service.close())
+    ended.set()
+    for thread in threads:
+        thread.join()
+    asyncio.run(service.close())
+    assert failures == []
+
+
+async def test_a_call_that_outlives_the_patience_of_a_close_is_told(emulator, monkeypatch):
+    monkeypatch.setattr("cosmosservice.io_thread.CLOSE_TIMEOUT", 0.05)
+    service = CosmosSessionService.embedded(emulator)
+    session = await service.create_session(**WHO)
+    emulator.faults.latency = 0.5
+    append = asyncio.create_task(service.append_event(session, event("x")))
+    await asyncio.sleep(0.05)
+    await service.close()
+    with pytest.raises(UnavailableError, match="closed while this call was under way"):
+        await append
+    emulator.faults.latency = 0
+    await service.append_event(session, append_again := event("y"))
+    assert session.events[-1] == append_again
+    await service.close()
 
 
 async def test_a_forgotten_service_closes_itself(emulator):
-    def names():
-        return [each for each in threading.enumerate() if each.name == "cosmosservice-io"]
-
-    before = len(names())
+    before = len(io_threads())
     service = CosmosSessionService.embedded(emulator)
     session = await service.create_session(**WHO)
     await service.append_event(session, event("x", delta={"k": 1}))
-    assert len(names()) == before + 1
+    assert len(io_threads()) == before + 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         del service
         gc.collect()
-    assert len(names()) == before
+    assert len(io_threads()) == before
     written = [each for each in emulator.requests if each.operation == "replace"]
     assert [each.id for each in written] == [f"session.app.{session.id}"]
 

@@ -67,7 +67,7 @@ async def test_a_get_is_one_round_trip_deep(open_service, emulator):
 
 def open_service_cold(service):
     """The same connection with nothing in its cache."""
-    store = service._host._opening.result()
+    store = service._io._current.resident._opening.result()
     store.documents._cache._entries.clear()
     store.documents._cache.bytes = 0
     return service
