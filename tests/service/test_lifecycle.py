@@ -20,6 +20,7 @@ from cosmosservice.errors import (
 )
 from tests.service.test_errors import emulator_client
 from tests.support.adk import event, reload, texts
+from tests.support.stores import opened_store
 
 WHO = {"app_name": "app", "user_id": "user"}
 THIS = WHO | {"session_id": "s"}
@@ -402,6 +403,6 @@ async def test_a_purge_leaves_nothing_in_this_process_either(service):
     await service.append_event(session, event("s3cret"))
     await service.get_session(**THIS)
     await service.purge_session(**THIS)
-    cached = service._host._opening.result().cache._entries.values()
+    cached = opened_store(service).cache._entries.values()
     records = [each.records for each, _ in cached if hasattr(each, "records")]
     assert "s3cret" not in str(records) + str([getattr(each, "body", "") for each, _ in cached])

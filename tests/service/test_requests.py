@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.adk import event, reload
+from tests.support.stores import opened_store
 
 WHO = {"app_name": "app", "user_id": "user"}
 
@@ -67,7 +68,7 @@ async def test_a_get_is_one_round_trip_deep(open_service, emulator):
 
 def open_service_cold(service):
     """The same connection with nothing in its cache."""
-    store = service._io._current.resident._opening.result()
+    store = opened_store(service)
     store.documents._cache._entries.clear()
     store.documents._cache.bytes = 0
     return service

@@ -76,3 +76,8 @@ def kinds() -> list[Kind]:
     in_memory = Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ()))
     ours = ["embedded", "http"] + (["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else [])
     return [in_memory, *(Kind(name, frozenset({MODERN, DURABLE})) for name in ours)]
+
+
+def opened_store(service: Any) -> Any:
+    """What a service keeps on its I/O thread, to look into it."""
+    return service._io._current.resident._opening.result()
