@@ -17,6 +17,9 @@ TRANSITIONS = {
     ("restoring", "active"),
     ("deleted", "purging"),
     ("purging", "purged"),
+    # What it replaced is erased: only the mark that says so goes.
+    ("deleted", "deleted"),
+    ("restoring", "restoring"),
 }
 
 
@@ -169,6 +172,11 @@ class Invariants:
         bound = doc.revision if doc is not None and doc.status in ("deleted", "purging") else 0
         return self._begin(ghost, process, "purge", bound)
 
+    def _start_purge_replaced(self, ghost, process, store, sid):
+        doc = document(store, "session" + sid, "s")
+        bound = doc.first_seq - 1 if doc is not None else 0
+        return self._begin(ghost, process, "purge_replaced", bound)
+
     # -------------------------------------------------------------- a document changed
 
     def _changed_log(self, ghost, op, before, after, broken):
@@ -225,6 +233,10 @@ class Invariants:
             left = [r.event_id for r in documents(after, log) if self._unerased(r, new.revision)]
             if left:
                 broken.append(("I13-unerased", f"purged, but {left} are stored"))
+        bound = new.get("replaced", new.first_seq) - 1
+        left = [r.event_id for r in documents(after, log) if self._unerased(r, bound)]
+        if left:
+            broken.append(("I13-unerased", f"nothing says that {left} of predecessors are stored"))
         if new.status in ("active", "deleted", "restoring"):
             span = range(new.first_seq, new.revision + 1)
             records = {r.seq: r for r in documents(after, log) if r.incarnation == new.incarnation}
@@ -412,6 +424,13 @@ class Invariants:
         left = [r.event_id for r in documents(store, "log" + sid) if self._unerased(r, bound)]
         if left and outcome == "done":
             broken.append(("I13-unerased", f"purge returned, but {left} are stored"))
+        return ghost
+
+    def _purge_replaced_end(self, ghost, process, store, broken, sid):
+        bound, ghost = self._known(ghost, process, "purge_replaced")
+        left = [r.event_id for r in documents(store, "log" + sid) if self._unerased(r, bound)]
+        if left and process not in self._stale:
+            broken.append(("I13-unerased", f"predecessors were purged, but {left} are stored"))
         return ghost
 
     # -------------------------------------------------------------- all is quiet

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from tests.model.protocol import (
     confirm,
+    dead_events,
     erase,
     finish_restore,
     of,
     project,
     record,
+    stubs,
     tombstone_in_force,
 )
 from tests.model.store import EMPTY
@@ -121,3 +123,35 @@ def purge(rules, proc, sid):
                 outcome = "done"
     proc.end("purge_end", sid, outcome)
     return outcome
+
+
+def purge_replaced(rules, proc, sid):
+    """Erase what a re-created session left of its predecessors. Nothing brings them back, so that
+    no announcement is needed; the document's mark goes last, so that nothing is forgotten."""
+    proc.start("purge_replaced", sid)
+    while True:
+        reply = doc = todo = last = None
+        reply = yield ("read", "session" + sid, "s")
+        doc = reply[2] if reply[0] == "ok" else None
+        if doc is None or "replaced" not in doc:
+            break
+        if doc.status == "purging":
+            yield from erase(rules, sid, doc, reply[1])
+            continue
+        if rules.without("the mark of a replaced session goes last"):
+            doc = doc.without("replaced").having(replaced_by_mutant=doc.replaced)
+            reply = yield ("replace", "session" + sid, "s", doc, reply[1])
+            if reply[0] != "ok":
+                continue
+            doc = doc.having(replaced=doc.replaced_by_mutant).without("replaced_by_mutant")
+        last = doc.first_seq - 1
+        if rules.without("only what was replaced is erased"):
+            last = doc.revision
+        todo = yield from dead_events(rules, sid, doc.replaced, last)
+        yield from stubs(rules, sid, todo)
+        todo = last = None
+        doc = doc.without("replaced")
+        reply = yield ("replace", "session" + sid, "s", doc, reply[1])
+        if reply[0] == "ok":
+            break
+    proc.end("purge_replaced_end", sid)

@@ -18,7 +18,9 @@ from tests.model.scenarios import (
     one_after_the_other,
     one_event,
     purges,
+    purges_replaced,
     reader_at_rest,
+    recreated_session,
     restores,
     session_document,
     stored,
@@ -272,7 +274,7 @@ def P5(rules):
 
 def P6(rules):
     """Purge of a session that had been re-created erases its predecessor as well."""
-    doc = session_document("a1", "deleted", first_seq=3, revision=4, shows="y")
+    doc = session_document("a1", "deleted", first_seq=3, revision=4, shows="y", replaced=1)
     records = event(1, "z", "a0"), tombstone(2, "a0"), event(3, "y", "a1"), tombstone(4, "a1")
     ps = [
         Process("P", purges(rules), crash=True),
@@ -344,3 +346,75 @@ def P10(rules):
     ]
     store = stored(rules, {"1": (doc, *records)})
     return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1)
+
+
+# ------------------------------------------------------------------ what a re-creation replaced
+
+
+def P11(rules):
+    """A deleted session is created anew; its predecessor is purged, and purged again."""
+    ps = [
+        Process("C", creates(rules, "a1"), crash=True, lost_reply=True),
+        Process("P", purges_replaced(rules), after=("C",), crash=True, lost_reply=True),
+        Process("N", gets_and_appends(rules, "n"), after=("C",)),
+        Process("A", appends(rules, holding(n=1, event_ids="y"), "a", rebase=True)),
+        Process("P2", purges_replaced(rules), after=("P", "N")),
+    ]
+    store = two_events_deleted(rules)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=2, lost_replies=1)
+
+
+def P11b(rules):
+    """The predecessor is purged while its successor is deleted, restored and created anew."""
+    ps = [
+        Process("P", purges_replaced(rules), crash=True),
+        Process("D", one_after_the_other(deletes(rules), restores(rules))),
+        Process("C", creates(rules, "a2")),
+        Process("B", gets_and_appends(rules, "b", project=False)),
+        Process("P2", purges_replaced(rules), after=("P", "D", "C", "B")),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], recreated_session(rules), crashes=1)
+
+
+def P11c(rules):
+    """The predecessor is purged while its successor is deleted and purged."""
+    ps = [
+        Process("P", purges_replaced(rules), crash=True, lost_reply=True),
+        Process("D", one_after_the_other(deletes(rules), purges(rules)), crash=True),
+        Process("B", gets_and_appends(rules, "b")),
+        Process("P2", purges_replaced(rules), after=("P", "D", "B")),
+    ]
+    store = recreated_session(rules)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=2, lost_replies=1)
+
+
+def P11d(rules):
+    """A stale purger, while the session is created anew; the past holds earlier versions."""
+    y, z, tomb = event(1, "y", "a0"), event(2, "z", "a0"), tombstone(3, "a0")
+    docs = (
+        session_document("a0", revision=2, shows="yz"),
+        session_document("a0", "deleted", revision=3, shows="yz"),
+        session_document("a1", first_seq=4, revision=3, replaced=1),
+    )
+    store = two_events_deleted(rules).having(
+        log1=(log_snapshot(y), log_snapshot(y, z), log_snapshot(y, z, tomb)),
+        session1=(Frozen(), *(Frozen({"s": (v, doc)}) for v, doc in enumerate(docs, 1))),
+    )
+    ps = [
+        Process("P", purges_replaced(rules), stale=True),
+        Process("D", one_after_the_other(deletes(rules), creates(rules, "a2"))),
+        Process("B", gets_and_appends(rules, "b"), stale=True),
+    ]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store)
+
+
+def P12(rules):
+    """A session with a ttl follows a deleted one without: the predecessor is purged first."""
+    ps = [
+        Process("C", creates(rules, "a1", expires=True), crash=True, lost_reply=True),
+        Process("X", restores(rules), crash=True),
+        Process("A", appends(rules, holding(n=1, event_ids="y"), "a", rebase=True)),
+        Process("N", gets_and_appends(rules, "n"), after=("C",)),
+    ]
+    store = two_events_deleted(rules)
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1, lost_replies=1)

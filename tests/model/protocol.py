@@ -182,30 +182,39 @@ def erase(rules, sid, doc, etag):
 
     Every record up to the document's revision is dead, whichever incarnation it is of.
     """
-    needed = doc.revision - doc.first_seq + 1
+    todo = yield from dead_events(rules, sid, doc.first_seq, doc.revision)
+    if rules.without("purge covers earlier incarnations"):
+        todo = of(todo, doc.incarnation)
+    yield from stubs(rules, sid, todo)
+    todo = None
+    doc = doc.having(status="purged").without("replaced")
+    done = yield ("replace", "session" + sid, "s", doc, etag)
+    return done
+
+
+def dead_events(rules, sid, first, last):
+    """The events up to `last`. The log is read again until it has no gap from `first` on."""
     found = None
     while True:
         found = None
         found = yield ("query", "log" + sid)
         if rules.without("purge reads the whole log"):
             break
-        if len([r for r in of(found[1], doc.incarnation) if r.seq <= doc.revision]) == needed:
+        if len({r.seq for r in found[1] if first <= r.seq <= last}) == last - first + 1:
             break
-    todo = tuple(r for r in found[1] if r.kind == "event" and r.seq <= doc.revision)
-    if rules.without("purge covers earlier incarnations"):
-        todo = of(todo, doc.incarnation)
-    found = needed = None
+    return tuple(r for r in found[1] if r.kind == "event" and r.seq <= last)
+
+
+def stubs(rules, sid, todo):
+    """Replaces events by stubs, which keep their places taken."""
     while todo:
         rec, todo = todo[0], todo[1:]
         if rules.without("purge leaves stubs"):
-            done = yield ("delete", "log" + sid, record_id(rec))
+            yield ("delete", "log" + sid, record_id(rec))
         else:
             stub = record("stub", rec.incarnation, rec.seq, rec.event_id)
-            done = yield ("replace", "log" + sid, record_id(rec), stub, None)
-        rec = stub = done = None
-    doc = doc.having(status="purged")
-    done = yield ("replace", "session" + sid, "s", doc, etag)
-    return done
+            yield ("replace", "log" + sid, record_id(rec), stub, None)
+        rec = stub = None
 
 
 def confirm(sid):
@@ -221,7 +230,9 @@ def confirm(sid):
 # ------------------------------------------------------------------ operations
 
 
-def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY):
+def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
+    """`expires`: the new session has a ttl, so that its document cannot keep for long where
+    content of its predecessors is left."""
     proc.start("create", sid, incarnation, touched(user, app))
     stamp = 0
     if user or app:
@@ -258,6 +269,14 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY):
                 yield from project(rules, sid, old, tomb)
         elif old.status == "purging" and not rules.without("create finishes a purge"):
             yield from erase(rules, sid, old, reply[1])
+        elif old.status == "deleted" and expires:
+            written = yield (
+                "replace",
+                "session" + sid,
+                "s",
+                old.having(status="purging", state=EMPTY),
+                reply[1],
+            )
         else:
             # A new incarnation for every attempt: an earlier one may have been stored and deleted.
             next_attempt = "" if rules.without("new incarnation for every attempt") else "'"
@@ -265,7 +284,11 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY):
                 incarnation=doc.incarnation + next_attempt,
                 first_seq=old.revision + 1,
                 revision=old.revision,
-            )
+            ).without("replaced")
+            if old.status == "deleted" and not rules.without(
+                "a new session names what it replaced"
+            ):
+                doc = doc.having(replaced=old.get("replaced", old.first_seq))
             if "initial" in doc:
                 doc = doc.having(initial=initial.having(incarnation=doc.incarnation))
             old = None

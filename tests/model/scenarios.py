@@ -49,14 +49,18 @@ def tombstone(seq, incarnation):
     return record("tombstone", incarnation, seq, "T:old")
 
 
-def session_document(incarnation, status="active", first_seq=1, revision=0, shows=()):
-    return Frozen(
+def session_document(
+    incarnation, status="active", first_seq=1, revision=0, shows=(), replaced=None
+):
+    """`replaced`: where the events of predecessors begin that are not erased."""
+    doc = Frozen(
         status=status,
         incarnation=incarnation,
         first_seq=first_seq,
         revision=revision,
         state=Frozen.fromkeys(shows, 1),
     )
+    return doc if replaced is None else doc.having(replaced=replaced)
 
 
 def log_snapshot(*records):
@@ -91,7 +95,7 @@ def deleted_session(rules):
 
 
 def recreated_session(rules):
-    doc = session_document("a1", first_seq=3, revision=2)
+    doc = session_document("a1", first_seq=3, revision=2, replaced=1)
     return stored(rules, {"1": (doc, event(1, "z", "a0"), tombstone(2, "a0"))})
 
 
@@ -179,9 +183,9 @@ def deletes(rules, sid="1"):
     return lambda proc: protocol.delete(rules, proc, sid)
 
 
-def creates(rules, incarnation, key=None, sid="1"):
+def creates(rules, incarnation, key=None, sid="1", expires=False):
     user = Frozen({key: "i:" + incarnation}) if key else EMPTY
-    return lambda proc: protocol.create(rules, proc, sid, incarnation, user)
+    return lambda proc: protocol.create(rules, proc, sid, incarnation, user, expires=expires)
 
 
 def restores(rules, sid="1"):
@@ -190,6 +194,10 @@ def restores(rules, sid="1"):
 
 def purges(rules, sid="1"):
     return lambda proc: lifecycle.purge(rules, proc, sid)
+
+
+def purges_replaced(rules, sid="1"):
+    return lambda proc: lifecycle.purge_replaced(rules, proc, sid)
 
 
 def one_after_the_other(*bodies):

@@ -16,7 +16,7 @@ SCENARIOS = {
 WITHOUT_SHARED_STATE = (
     *("S2b", "S2c", "S2d", "S5b", "S6a", "S6c", "S6d", "S6e", "S6f", "S8b", "S8c", "S9c", "S9d"),
     *("R1", "R1b", "R4", "R5", "R6", "R7", "R7b", "R8", "R9", "R11", "R12"),
-    *("P2", "P3", "P4", "P6", "P7", "P10"),
+    *("P2", "P3", "P4", "P6", "P7", "P10", "P11", "P11b", "P11c", "P11d", "P12"),
 )
 
 # rule left out -> (scenario, invariant that breaks)
@@ -55,6 +55,9 @@ MUTANTS = {
     "purge covers earlier incarnations": ("P6", "I13-unerased"),
     "purge reads the whole log": ("P7", "I13-unerased"),
     "purge confirms what it read": ("P7", "I13-unerased"),
+    "a new session names what it replaced": ("P11", "I13-unerased"),
+    "only what was replaced is erased": ("P11", "I1-lost"),
+    "the mark of a replaced session goes last": ("P11", "I13-unerased"),
 }
 
 
