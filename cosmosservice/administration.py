@@ -23,7 +23,8 @@ OF_USER = (
 )
 GONE = (
     "SELECT c.id, c.session_id, c.user_id, c.app_name FROM c"
-    f" WHERE c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before"
+    f" WHERE (c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before)"
+    " OR c.replaced.deleted_at <= @before"
 )
 
 
@@ -89,7 +90,8 @@ class Administration(ABC):
         app_name: str | None = None,
         progress: Progress | None = None,
     ) -> PurgeReport:
-        """Erases the sessions that were deleted longer ago than this."""
+        """Erases the sessions that were deleted longer ago than this, also those in whose place
+        another one was created since."""
         before = iso((datetime.datetime.now(datetime.UTC) - older_than).timestamp())
 
         async def purge(store: SessionStore) -> PurgeReport:
@@ -120,6 +122,8 @@ async def _purge(
     purged = documents = 0
     for done, key in enumerate(keys, 1):
         erased = await store.lifecycle.purge(key, deleted_before=deleted_before)
+        if erased is None and deleted_before is not None:
+            erased = await store.lifecycle.purge_replaced(key, deleted_before=deleted_before)
         if erased is not None:
             purged, documents = purged + 1, documents + erased
         if progress is not None:

@@ -10,7 +10,7 @@ Events container, partition key /session_id. Created, never changed.
 Sessions container, partition key /user_id.
 
     session      session_id, user_id, app_name, status, incarnation, first_seq, revision, state,
-                 last_update_time, created_at, updated_at, pending?, ttl?
+                 last_update_time, created_at, updated_at, pending?, replaced?, ttl?
     user_state   user_id, app_name, state, stamps
     app_state    the same, in a partition of its own
 """
@@ -92,6 +92,8 @@ SESSIONS_CONTAINER: Final = ContainerDefinition(
             {"path": "/last_update_time/?"},
             {"path": "/user_id/?"},
             {"path": "/session_id/?"},
+            # Only sessions that were created anew have it, until their predecessors are purged.
+            {"path": "/replaced/deleted_at/?"},
         ],
         "excludedPaths": [{"path": "/*"}],
         "compositeIndexes": [
@@ -306,7 +308,8 @@ def session_document(
     first_seq: int,
     state: Document,
     now: float,
-    pending: Document | None,
+    pending: Document | None = None,
+    replaced: Document | None = None,
 ) -> Document:
     document: Document = {
         "id": key.document_id,
@@ -329,6 +332,8 @@ def session_document(
         document |= {"ttl": ttl, "renewed_at": now, "events_renewed_at": now}
     if pending:
         document["pending"] = pending
+    if replaced:
+        document["replaced"] = replaced
     return document
 
 

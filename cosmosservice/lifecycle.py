@@ -10,11 +10,9 @@ them and a re-creation, and whoever meets an announcement completes it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
 
-from cosmosservice.concurrency import backoff, together
+from cosmosservice.concurrency import backoff
 from cosmosservice.cosmos_client import (
     Conflict,
     Container,
@@ -26,36 +24,23 @@ from cosmosservice.documents import (
     ACTIVE,
     DELETED,
     PURGED,
-    PURGED_TTL,
     PURGING,
     RESTORED,
     RESTORING,
-    STUB,
     TOMBSTONE,
-    Document,
     SessionKey,
     event_ttl,
 )
+from cosmosservice.erasure import Erasure
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, UnavailableError
 from cosmosservice.event_log import EventLog, HybridClock, Record, is_deleted, mark
 from cosmosservice.log_view import LogViews
 from cosmosservice.projector import Projector
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
 
-logger = logging.getLogger("cosmosservice")
-
-_AT_ONCE = 8
 _ATTEMPTS = 60
 _USUAL = 4  # turns of a loop that nobody disturbs
 _IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
-_WHOLE_ATTEMPTS = 5
-# What a stub keeps, and what tells whether the document is one: never the content.
-DEAD = (
-    "SELECT c.id, c._etag, c.document_type, c.session_id, c.user_id, c.app_name, c.incarnation,"
-    " c.seq, c.event_id, c.schema_version, c.ttl"
-    " FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
-)
-CHUNK_IDS = "SELECT VALUE c.id FROM c WHERE c.id >= @first AND c.id < @last"
 
 
 class Lifecycle:
@@ -76,6 +61,7 @@ class Lifecycle:
         self._clock = clock
         self._sessions = sessions
         self._views = views
+        self._erasure = Erasure(documents, log, views)
 
     async def delete(self, key: SessionKey) -> None:
         """Soft, and silent if there is nothing to delete."""
@@ -185,15 +171,32 @@ class Lifecycle:
                 await self._finish_restore(current)
                 return erased
             elif current.status == PURGING:
-                erased += await self._erase(current)
+                erased += await self._erasure.complete(current)
             elif deleted_before is not None and not current.updated_at <= deleted_before:
                 return erased or None
             else:
-                announced = current.with_status(PURGING) | {"state": {}}
-                try:
-                    await self._documents.replace(current, announced)
-                except (PreconditionFailed, NotFound):
-                    continue
+                await self.announce_purge(current)
+        raise _crowded(key)
+
+    async def announce_purge(self, document: SessionDocument) -> None:
+        """Unless somebody was faster. From then on nothing brings the deleted session back."""
+        with contextlib.suppress(PreconditionFailed, NotFound):
+            await self._documents.replace(document, document.with_status(PURGING) | {"state": {}})
+
+    async def purge_replaced(self, key: SessionKey, *, deleted_before: str) -> int | None:
+        """Erases what a session that was created anew has left of its predecessors, and says how
+        many documents that were; None if there is nothing, or they were deleted later."""
+        for attempt in range(_ATTEMPTS):
+            current = await self._look(key, attempt)
+            if current is None or not current.replaced:
+                return None
+            if current.status == PURGING:
+                return await self._erasure.complete(current)
+            if not current.replaced.get("deleted_at", "") <= deleted_before:
+                return None
+            erased = await self._erasure.of_predecessors(current)
+            if erased is not None:
+                return erased
         raise _crowded(key)
 
     async def complete(self, document: SessionDocument) -> bool:
@@ -202,7 +205,7 @@ class Lifecycle:
             await self._finish_restore(document)
             return True
         if document.status == PURGING:
-            await self._erase(document)
+            await self._erasure.complete(document)
             return True
         if document.status == ACTIVE and is_deleted(await self._tail(document)):
             await self._projector.project(document.key, document.incarnation)
@@ -242,55 +245,6 @@ class Lifecycle:
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
 
-    async def _erase(self, document: SessionDocument) -> int:
-        """Every record up to the document's revision is dead, whichever incarnation it is of.
-
-        Events are replaced by stubs, not removed: removing one would free its id for an old
-        session object. All of it expires, later than any session object lives.
-        """
-        key = document.key
-        dead = await self._whole_log(document)
-        incarnations = {str(body.get("incarnation")) for body in dead} | {document.incarnation}
-        chunks: list[str] = []
-        for incarnation in incarnations:
-            parameters = dict(zip(("first", "last"), key.chunk_range(incarnation), strict=True))
-            chunks += await self._log.container.query(  # type: ignore[arg-type]
-                CHUNK_IDS, parameters, key.session_id
-            )
-
-        async def remove(chunk_id: str) -> None:
-            with contextlib.suppress(NotFound):
-                await self._log.container.delete(chunk_id, key.session_id)
-
-        async def stub(body: Document) -> None:
-            # Another purger may be faster.
-            with contextlib.suppress(NotFound, PreconditionFailed):
-                await self._log.container.replace(_stub(body), body["_etag"])
-
-        todo = [body for body in dead if body.get("ttl") != PURGED_TTL]
-        for start in range(0, len(chunks), _AT_ONCE):
-            await together(*map(remove, chunks[start : start + _AT_ONCE]))
-        for start in range(0, len(todo), _AT_ONCE):
-            await together(*map(stub, todo[start : start + _AT_ONCE]))
-        body = document.with_status(PURGED) | {"state": {}, "ttl": PURGED_TTL}
-        with contextlib.suppress(PreconditionFailed, NotFound):
-            await self._documents.replace(document, body)
-        self._views.drop(key)
-        return len(chunks) + len(todo)
-
-    async def _whole_log(self, document: SessionDocument) -> list[Document]:
-        key = document.key
-        parameters = {"first": key.first_id(0), "last": key.first_id(document.revision + 1)}
-        expected = document.revision - document.first_seq + 1
-        for attempt in range(_WHOLE_ATTEMPTS):
-            found = await self._log.container.query(DEAD, parameters, key.session_id)
-            mine = [body for body in found if body.get("incarnation") == document.incarnation]
-            if len(mine) >= expected:
-                return found
-            await asyncio.sleep(0.02 * 2**attempt)
-        logger.warning("Session %r: its log has holes; what is there is purged.", key.session_id)
-        return found
-
 
 def _crowded(key: SessionKey) -> UnavailableError:
     return UnavailableError(
@@ -298,14 +252,3 @@ def _crowded(key: SessionKey) -> UnavailableError:
         f" that {_ATTEMPTS} attempts did not get through. It is not done, or half done; calling it"
         " again is safe, and goes on from there."
     )
-
-
-def _stub(body: Document) -> Document:
-    kept = ("id", "session_id", "user_id", "app_name", "incarnation", "seq", "schema_version")
-    kind = body.get("document_type")
-    return {name: body[name] for name in kept if name in body} | {
-        "document_type": kind if kind in (TOMBSTONE, RESTORED) else STUB,
-        "event_id": body.get("event_id", ""),
-        "stamp": 0,
-        "ttl": PURGED_TTL,
-    }

@@ -17,6 +17,7 @@ from cosmosservice.documents import (
     USER_STATE,
     Document,
     SessionKey,
+    iso,
     session_document,
 )
 from cosmosservice.errors import SessionNotFoundError
@@ -118,8 +119,15 @@ async def _rebuild(
         )
     incarnation = live[-1].incarnation
     first = min(record.seq for record in found if record.incarnation == incarnation)
+    now = time.time()
+    earlier = [record.seq for record in live if record.seq < first]
     body: Document = session_document(
-        key, incarnation=incarnation, first_seq=first, state={}, now=time.time(), pending=None
+        key,
+        incarnation=incarnation,
+        first_seq=first,
+        state={},
+        now=now,
+        replaced={"first_seq": earlier[0], "deleted_at": iso(now)} if earlier else None,
     )
     if damaged is not None:
         body["state"] = damaged.state  # what the log does not say: the state it was created with

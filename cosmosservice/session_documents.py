@@ -95,6 +95,24 @@ class SessionDocument:
         )
         return {k: (stamp, v) for k, v in scope.items()} if isinstance(scope, dict) else {}
 
+    @property
+    def replaced(self) -> Document:
+        """What it says of predecessors whose content is still stored."""
+        found = self.body.get("replaced")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def replaced_from(self) -> int:
+        """Where in the log the content of predecessors begins."""
+        found = self.replaced.get("first_seq")
+        return int(found) if isinstance(found, int | float) else 1
+
+    def left_behind(self) -> Document | None:
+        """What a session that is created in the place of this one must say of it."""
+        if self.status != DELETED:
+            return None  # purged: nothing is left
+        return self.replaced or {"first_seq": self.first_seq, "deleted_at": self.updated_at}
+
     def _int(self, name: str, default: int) -> int:
         found = self.body.get(name)
         if isinstance(found, int | float) and not isinstance(found, bool):
@@ -116,6 +134,9 @@ class SessionDocument:
             name,
         )
         return default
+
+    def without(self, name: str) -> Document:
+        return {k: v for k, v in self.body.items() if not k.startswith("_") and k != name}
 
     def with_status(self, status: str) -> Document:
         body = {k: v for k, v in self.body.items() if not k.startswith("_")}

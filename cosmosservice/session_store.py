@@ -33,6 +33,7 @@ from cosmosservice.documents import (
     SessionKey,
     event_ttl,
     new_incarnation,
+    retention_of,
     session_document,
 )
 from cosmosservice.errors import (
@@ -95,7 +96,7 @@ class SessionStore:
         self._check_sizes(key, state, "create_session")
         mine: set[str] = set()
 
-        def attempt(first_seq: int) -> Document:
+        def attempt(first_seq: int, replaced: Document | None = None) -> Document:
             incarnation = new_incarnation(ttl)
             mine.add(incarnation)
             return session_document(
@@ -105,6 +106,7 @@ class SessionStore:
                 state=state.session,
                 now=time.time(),
                 pending=self._pending(state),
+                replaced=replaced,
             )
 
         reads = asyncio.gather(self.states.read(key.user), self.states.read(key.app))
@@ -139,7 +141,7 @@ class SessionStore:
         )
 
     async def _create(
-        self, key: SessionKey, attempt: Callable[[int], Document], mine: set[str]
+        self, key: SessionKey, attempt: Callable[..., Document], mine: set[str]
     ) -> SessionDocument:
         body = attempt(1)
         for number in range(_CREATE_ATTEMPTS):
@@ -159,7 +161,11 @@ class SessionStore:
                 continue
             if current.status == ACTIVE:
                 raise AlreadyExistsError(f"Session with id {key.session_id} already exists.")
-            body = attempt(current.revision + 1)
+            body = attempt(current.revision + 1, current.left_behind())
+            if "replaced" in body and not _outlives(body, current.incarnation):
+                await self.lifecycle.announce_purge(current)
+                body = attempt(1)
+                continue
             try:
                 await self.documents.replace(current, body)
             except (PreconditionFailed, NotFound):
@@ -300,6 +306,12 @@ class SessionStore:
     async def flush(self) -> None:
         await self.projector.flush()
         await self.states.settle()
+
+
+def _outlives(body: Document, predecessor: str) -> bool:
+    """Whether the document will say where its predecessor's events are as long as there are any.
+    One that expires does not, if they do not."""
+    return "ttl" not in body or retention_of(predecessor) is not None
 
 
 def _size(state: Document) -> int:

@@ -483,7 +483,7 @@ def S6f(rules):
     docs = (
         session_document("a0"),
         session_document("a0", "deleted", revision=2, shows="z"),
-        session_document("a1", first_seq=3, revision=2),
+        session_document("a1", first_seq=3, revision=2, replaced=1),
     )
     store = store.having(
         log1=(EMPTY, log_snapshot(z), log_snapshot(z, tomb)),

@@ -25,6 +25,7 @@ from tests.support.stores import opened_store
 WHO = {"app_name": "app", "user_id": "user"}
 THIS = WHO | {"session_id": "s"}
 NOW = datetime.timedelta(0)
+HOUR = 3600
 
 
 def stored(emulator, container="events"):
@@ -135,6 +136,58 @@ async def test_old_deleted_sessions_are_purged_and_young_ones_kept(service):
     assert await service.get_session(**WHO, session_id="kept") is not None
 
 
+async def recreated(service, *, ttl=None):
+    """A session that was deleted and created anew, and the object of the old one."""
+    old = await service.create_session(**THIS)
+    await service.append_event(old, event("s3cret"))
+    await service.delete_session(**THIS)
+    session = await service.create_session(**THIS, ttl=ttl)
+    await service.append_event(session, event("new"))
+    return old, session
+
+
+async def test_what_was_deleted_is_purged_though_the_session_was_created_anew(
+    open_service, emulator
+):
+    service = open_service()
+    old, session = await recreated(service)
+    assert (await service.purge_deleted(older_than=datetime.timedelta(hours=1))).sessions == 0
+    assert (await service.purge_deleted(older_than=NOW, app_name="other")).sessions == 0
+    assert "s3cret" in str(stored(emulator))
+    report = await service.purge_deleted(older_than=NOW)
+    assert (report.sessions, report.documents) == (1, 2)
+    assert "s3cret" not in str(stored(emulator))
+    with pytest.raises(SessionNotFoundError):
+        await service.append_event(old, event("x"))
+    await service.append_event(session, event("more"))
+    assert texts(await open_service().get_session(**THIS)) == ["new", "more"]
+    assert (await service.purge_deleted(older_than=NOW)).sessions == 0
+
+
+async def test_what_was_replaced_long_ago_goes_though_its_successor_was_just_deleted(
+    open_service, emulator
+):
+    service = open_service()
+    await recreated(service)
+    await service.delete_session(**THIS)
+    with emulator_client(emulator) as client:
+        sessions = client.get_database_client("adk").get_container_client("sessions")
+        body = sessions.read_item("session.app.s", "user")
+        body["replaced"]["deleted_at"] = "2020-01-01T00:00:00Z"
+        sessions.upsert_item(body)
+    hour = datetime.timedelta(hours=1)
+    assert (await open_service().purge_deleted(older_than=hour)).sessions == 1
+    assert "s3cret" not in str(stored(emulator))
+    await service.restore_session(**THIS)
+    assert texts(await service.get_session(**THIS)) == ["new"]
+
+
+async def test_a_session_that_expires_leaves_nothing_of_one_that_it_replaced(service, emulator):
+    await recreated(service, ttl=HOUR)
+    assert "s3cret" not in str(stored(emulator))
+    assert texts(await service.get_session(**THIS)) == ["new"]
+
+
 async def test_deleted_sessions_can_be_listed(service):
     await service.create_session(**THIS)
     await service.create_session(**WHO, session_id="kept")
@@ -164,8 +217,6 @@ async def test_a_missing_session_document_is_rebuilt_from_the_log(open_service, 
 
 
 # --- ttl
-
-HOUR = 3600
 
 
 async def test_an_unused_session_goes_with_all_its_events(open_service, emulator, later):
@@ -268,7 +319,7 @@ async def test_a_session_that_is_back_when_its_turn_comes_is_not_purged(
 
     emulator.faults.call(bring_back, when="after", operation="query", partition_key=None)
     report = await service.purge_deleted(older_than=datetime.timedelta(0))
-    assert report.sessions == 0
+    assert report.sessions == (back == "create_session")  # then what it replaced is
     assert texts(await reload(open_service(), session))[-1] == "new"
 
 

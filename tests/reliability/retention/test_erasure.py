@@ -181,6 +181,47 @@ async def test_an_erasure_cut_short_anywhere_is_finished_by_the_next(copies, way
     assert nth > 10
 
 
+def of_predecessors(raw):
+    """Events and chunks of the session's earlier incarnation."""
+    current = raw.sessions.all(user_id="user", app_name="app", document_type="session")[0]
+    return [
+        body["id"]
+        for body in raw.events.all(user_id="user", app_name="app")
+        if body["document_type"] in ("adk_event", "chunk")
+        and body["incarnation"] != current["incarnation"]
+    ]
+
+
+@pytest.mark.parametrize("way", CUT)
+async def test_what_a_session_replaced_is_erased_and_the_session_untouched(copies, way):
+    now = datetime.timedelta(0)
+    nth, hit = 0, True
+    while hit:
+        nth += 1
+        emulator = copies()
+        with raw_store(emulator) as raw:
+            assert len(of_predecessors(raw)) == 2
+        async with process(emulator) as service:
+            before = await service.get_session(**THIS)
+        rule = cut(emulator.faults, way, nth)
+        async with process(emulator) as service:
+            try:
+                await service.purge_deleted(older_than=now)
+            except CosmosServiceError:
+                assert rule.hits
+        hit = bool(rule.hits)
+        emulator.faults.clear()
+        async with process(emulator) as service:
+            await service.purge_deleted(older_than=now)
+            assert (await service.purge_deleted(older_than=now)).sessions == 0
+            session = await service.get_session(**THIS)
+            assert session == before
+            await service.append_event(session, event("goes on"))
+        with raw_store(emulator) as raw:
+            assert of_predecessors(raw) == []
+    assert nth > 5
+
+
 @pytest.mark.parametrize("way", CUT)
 async def test_a_restore_cut_short_anywhere_is_finished_by_the_next(copies, way):
     nth, hit = 0, True
