@@ -19,7 +19,7 @@ def main() -> None:
     options = _parser().parse_args()
     try:
         with (
-            Emulator(options.path, key=options.key) as emulator,
+            Emulator(options.path, key=options.key, partitions=options.partitions) as emulator,
             contextlib.suppress(KeyboardInterrupt),
         ):
             asyncio.run(_serve(emulator, options.port, _tls(options.tls)))
@@ -35,6 +35,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8081, help="8081 unless told; 0: any free one")
     parser.add_argument("--path", default=":memory:", help="the SQLite file; in memory unless told")
     parser.add_argument("--key", default=EMULATOR_KEY, help="the master key, base64")
+    parser.add_argument(
+        "--partitions", type=int, default=1, help="physical partitions of each new container"
+    )
     parser.add_argument("--tls", metavar="FILE", help="serve https: a certificate and its key")
     return parser
 

@@ -56,9 +56,10 @@ class Resource:
 class Catalog:
     """Reads and writes resources; keeps the containers in use ready in memory."""
 
-    def __init__(self, storage: Storage, clock: Clock) -> None:
+    def __init__(self, storage: Storage, clock: Clock, partitions: int) -> None:
         self._storage = storage
         self._clock = clock
+        self._partitions = partitions
         self._containers: dict[tuple[str, str], Container] = {}
         storage.on_foreign_change(self._containers.clear)
 
@@ -125,7 +126,7 @@ class Catalog:
         with self._storage.writing() as connection:
             resource = self._insert(connection, kind, parent, definition)
             if kind == "colls":
-                self._storage.add_container(resource.rid, ranges)
+                self._storage.add_container(resource.rid, max(ranges, self._partitions))
         return resource
 
     def _insert(

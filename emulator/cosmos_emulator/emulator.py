@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import os
 import time
 from collections.abc import Awaitable, Generator
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from .transports import EmulatorAsyncTransport, EmulatorTransport
 
 # https, because the SDK sends Entra ID tokens over nothing else; in process nothing is encrypted.
-ENDPOINT = "https://localhost:8081/"
+# Each emulator has a name of its own, because the SDK keeps what it learnt about the ranges of an
+# endpoint for all clients of the process.
+ENDPOINT = "https://emulator-{}.localhost:8081/"
+_numbers = itertools.count(1)
 
 Step = float | Awaitable[Any]
 
@@ -29,7 +33,8 @@ Step = float | Awaitable[Any]
 class Emulator:
     """A Cosmos DB account in this process, in a file or in memory.
 
-    One object may serve several threads and several event loops at once.
+    One object may serve several threads and several event loops at once. A container that is
+    made gets at least ``partitions`` physical partitions: a client has to merge what they answer.
     """
 
     def __init__(
@@ -38,14 +43,17 @@ class Emulator:
         *,
         key: str = EMULATOR_KEY,
         faults: Faults | None = None,
+        partitions: int = 1,
     ) -> None:
+        if partitions < 1:
+            raise ValueError(f"a container needs at least one partition, not {partitions}")
         self.key = key
-        self.endpoint = ENDPOINT
+        self.endpoint = ENDPOINT.format(next(_numbers))
         self.faults = faults if faults is not None else Faults()
         self.requests = RequestLog()
         self.clock = Clock()
         self._storage = Storage(os.fspath(path))
-        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint)
+        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint, partitions)
 
     def async_transport(self) -> EmulatorAsyncTransport:
         """For ``azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)``."""

@@ -72,12 +72,14 @@ class CosmosError(Exception):
         if self.status == 304:
             return Response(304, headers)
         headers["content-type"] = JSON
+        return Response(self.status, headers, json.dumps(self.body(activity_id)).encode())
+
+    def body(self, activity_id: str) -> dict[str, Any]:
         errors = json.dumps(self.details(), ensure_ascii=False)
-        body = {
+        return {
             "code": CODES.get(self.status, "Error"),
             "message": f"Message: {errors}\r\nActivityId: {activity_id}, cosmos_emulator",
         }
-        return Response(self.status, headers, json.dumps(body).encode())
 
 
 class BadRequest(CosmosError):
@@ -93,6 +95,24 @@ class BadQuery(BadRequest):
 
     def details(self) -> dict[str, Any]:
         return self._details
+
+
+class MustBeMerged(BadRequest):
+    """A query whose answers for several ranges the client has to merge, by the plan it gets."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        super().__init__(
+            "The provided cross partition query can not be directly served by the gateway. This "
+            "is a first chance (internal) exception that all newer clients will know how to "
+            "handle gracefully. This exception is traced, but unless you see it bubble up as an "
+            "exception (which only happens on older SDK clients), then you can safely ignore this "
+            "message.",
+            substatus=1004,
+        )
+        self._plan = plan
+
+    def body(self, activity_id: str) -> dict[str, Any]:
+        return {**super().body(activity_id), "additionalErrorInfo": json.dumps(self._plan)}
 
 
 class Unauthorized(CosmosError):

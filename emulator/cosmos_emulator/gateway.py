@@ -25,8 +25,10 @@ _VERBS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 class Gateway:
     """Checks who asks, finds the route, and puts the answer into the service's form."""
 
-    def __init__(self, storage: Storage, clock: Clock, key: str, endpoint: str) -> None:
-        catalog = Catalog(storage, clock)
+    def __init__(
+        self, storage: Storage, clock: Clock, key: str, endpoint: str, partitions: int
+    ) -> None:
+        catalog = Catalog(storage, clock, partitions)
         tokens = ResourceTokens(secret(key), catalog, clock)
         self._authenticator = Authenticator(secret(key), tokens)
         items = ItemRoutes(storage, catalog, clock)

@@ -163,7 +163,9 @@ class ItemRoutes:
             )
             lsn = self._catalog.lsn(container)
         charge = charges.query(page.count, len(page.text))
-        headers = _headers(container, charge, lsn, selection.key)
+        headers = container.session_headers(lsn, selection.key, selection.epk_range)
+        headers["content-type"] = JSON
+        headers["x-ms-request-charge"] = f"{charge:.2f}"
         headers["etag"] = page.etag
         headers["x-ms-item-count"] = str(page.count)
         if not page.count:

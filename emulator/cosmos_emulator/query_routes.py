@@ -13,9 +13,9 @@ from .change_feed import Selection
 from .clock import Clock
 from .containers import Container
 from .documents import dumps, load_object
-from .errors import BadQuery, BadRequest, CosmosError
+from .errors import BadQuery, BadRequest, CosmosError, MustBeMerged
 from .messages import JSON, Request, Response
-from .partition_keys import parse_header
+from .partition_keys import MAX_EPK, parse_header
 from .sources import ItemSource, TableSource
 from .storage import Storage
 
@@ -50,11 +50,13 @@ class QueryRoutes:
         return self._run(request, "SELECT * FROM c", [])
 
     def plan(self, request: Request) -> Response:
+        """How a client has to merge the answers of the ranges."""
         text, parameters = query_spec(request)
-        try:
-            described = query.describe(text, parameters)
-        except query.QueryError as error:
-            raise BadQuery(error.message, error.body()) from error
+        with self._storage.reading():
+            container = self._catalog.container_of(request)
+        features = request.headers.get("x-ms-cosmos-supported-query-features", "")
+        supported = frozenset(name.strip() for name in features.split(","))
+        described = _described(container, text, parameters, supported)
         headers = {"content-type": JSON, "x-ms-request-charge": f"{charges.METADATA_READ:.2f}"}
         return Response(200, headers, dumps(described).encode())
 
@@ -63,6 +65,8 @@ class QueryRoutes:
         with self._storage.reading() as connection:
             container = self._catalog.container_of(request)
             selection = self.selection(request, container)
+            if selection.across_partitions and len(container.ranges) > 1:
+                _check_mergeless(container, text, parameters)
             source = ItemSource(
                 self._storage,
                 connection,
@@ -102,12 +106,13 @@ class QueryRoutes:
         """The partition or the range of keys that a request names."""
         headers = request.headers
         epk_range = None
+        if "x-ms-documentdb-partitionkeyrangeid" in headers:
+            epk_range = _range(container, headers["x-ms-documentdb-partitionkeyrangeid"])
         if "x-ms-start-epk" in headers or "x-ms-end-epk" in headers:
             # The SDK writes the keys of version 1 in lower case.
-            start, end = headers.get("x-ms-start-epk", ""), headers.get("x-ms-end-epk", "FF")
-            epk_range = (start.upper(), end.upper())
-        elif "x-ms-documentdb-partitionkeyrangeid" in headers:
-            epk_range = _range(container, headers["x-ms-documentdb-partitionkeyrangeid"])
+            start, end = headers.get("x-ms-start-epk", ""), headers.get("x-ms-end-epk", MAX_EPK)
+            low, high = epk_range or ("", MAX_EPK)
+            epk_range = (max(low, start.upper()), min(high, end.upper()))
         header = headers.get("x-ms-documentdb-partitionkey")
         if header is None:
             return Selection(None, epk_range)
@@ -118,6 +123,34 @@ class QueryRoutes:
             start = container.keys.epk(key)
             return Selection(None, (start, start + "FF"))
         return Selection(container.keys.of_header(header), epk_range)
+
+
+def _check_mergeless(container: Container, text: str, parameters: list[dict[str, Any]]) -> None:
+    """The gateway appends the answers of ranges to each other; it does not sort or add them up."""
+    try:
+        is_refused = query.must_be_merged(text)
+    except query.QueryError as error:
+        raise BadQuery(error.message, error.body()) from error
+    if is_refused:
+        raise MustBeMerged(_described(container, text, parameters))
+
+
+def _described(
+    container: Container,
+    text: str,
+    parameters: list[dict[str, Any]],
+    features: frozenset[str] | None = None,
+) -> dict[str, Any]:
+    try:
+        return query.describe(
+            text,
+            parameters,
+            features=features,
+            vector_policy=container.vector_policy,
+            computed_properties=container.computed_properties,
+        )
+    except query.QueryError as error:
+        raise BadQuery(error.message, error.body()) from error
 
 
 def _range(container: Container, range_id: str) -> tuple[str, str]:

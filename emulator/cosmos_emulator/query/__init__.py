@@ -1,6 +1,6 @@
 """The query language of Azure Cosmos DB for NoSQL."""
 
-from .description import describe
+from .description import describe, must_be_merged
 from .engine import Page, Source, run
 from .errors import ContinuationError, QueryError
 from .indexing import check_order
@@ -14,6 +14,7 @@ __all__ = [
     "check_order",
     "describe",
     "index_terms",
+    "must_be_merged",
     "run",
     "sql_order_terms",
 ]

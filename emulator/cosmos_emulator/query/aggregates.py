@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from . import nodes
+from .errors import QueryError
 from .values import ARRAY, UNDEFINED, is_number, number, rank, sort_key
 
 
@@ -82,3 +84,21 @@ AGGREGATES: Final[dict[str, Factory]] = {
     "MIN": lambda: _Extreme(largest=False),
     "MAX": lambda: _Extreme(largest=True),
 }
+
+
+def has_aggregate(part: Any) -> bool:
+    """Whether a part of a query aggregates; its subqueries do so on their own."""
+    return any(
+        isinstance(node, nodes.Call) and node.name in AGGREGATES for node in nodes.walk(part)
+    )
+
+
+def check_aggregate(query: nodes.Query) -> None:
+    """Of the queries across partitions that aggregate, the service knows one form."""
+    match query.selection:
+        case nodes.Value(nodes.Call(name, _)) if name in AGGREGATES and not query.group_by:
+            return
+    raise QueryError(
+        "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates.",
+        code="SC2104",
+    )

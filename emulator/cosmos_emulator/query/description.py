@@ -1,42 +1,173 @@
 """What a query asks for, in the words of the service's query plan."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from . import nodes
-from .aggregates import AGGREGATES
-from .plan import plan
+from .aggregates import AGGREGATES, check_aggregate, has_aggregate
+from .compiler import VECTOR_POLICY, Row
+from .computed import Computed
+from .errors import QueryError
+from .parser import parse
+from .plan import Plan, plan
+from .pushdown import NO_NAMES
+from .ranking import is_distance, smallest_is_closest
+from .rewriting import rewritten
+from .text import expression_text, query_text
+from .values import UNDEFINED, from_client
+
+_AGGREGATE_NAMES = {name: name.capitalize() for name in AGGREGATES} | {"AVG": "Average"}
+_EVERYWHERE = {"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive": False}
 
 
-def describe(text: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
-    """The query plan of a container with one range. The query is left as it is."""
-    query = plan(text).query
-    values = {parameter.get("name"): parameter.get("value") for parameter in parameters}
+def must_be_merged(text: str) -> bool:
+    """Whether the answer for several ranges is more than the answers of each, one after another.
+
+    QueryError for aggregates that the service leaves to no SDK.
+    """
+    compiled = plan(text)
+    query = compiled.query
+    if not query.sources or query.ranked:
+        return False
+    if compiled.inner is not None and _is_merged(compiled.inner.query):
+        return _counts_distinct(compiled)
+    if has_aggregate(query.selection):
+        check_aggregate(query)
+    return _is_merged(query)
+
+
+def describe(
+    text: str,
+    parameters: list[dict[str, Any]],
+    *,
+    features: frozenset[str] | None = None,
+    vector_policy: Mapping[tuple[str, ...], str] = MappingProxyType({}),
+    computed_properties: Computed = (),
+) -> dict[str, Any]:
+    """The query plan. `features` are those that the client says it can merge; None: all."""
+    compiled = plan(text, computed_properties)
+    values = {
+        str(parameter.get("name")): from_client(parameter.get("value", UNDEFINED))
+        for parameter in parameters
+    }
+    compiled.window(values)
+    # Not as compiled: computed properties are left to the range that is asked.
+    query = _with_counts(parse(text), values)
+    if query.ranked:
+        query = replace(query, order_by=())  # Scores are not merged here.
+    counted = compiled.inner if _counts_distinct(compiled) else None
+    asked = counted.query if counted else query
+    wanted = _features(asked) | ({"DCount"} if counted else set())
+    if features is not None and not wanted <= features:
+        raise _unsupported(sorted(wanted - features))
+    sent = asked if counted else rewritten(query)
     return {
         "partitionedQueryExecutionInfoVersion": 2,
         "queryInfo": {
-            "distinctType": _distinct_type(query),
-            "top": _count(query.top, values),
-            "offset": _count(query.offset, values),
-            "limit": _count(query.limit, values),
-            "orderBy": [
-                "Descending" if item.descending else "Ascending" for item in query.order_by
-            ],
-            "orderByExpressions": [_text(item.expression) for item in query.order_by],
-            "groupByExpressions": [_text(expression) for expression in query.group_by],
-            "groupByAliases": [],
-            "aggregates": [
-                node.name.capitalize() if node.name != "AVG" else "Average"
-                for node in nodes.walk(query.selection)
-                if isinstance(node, nodes.Call) and node.name in AGGREGATES
-            ],
-            "groupByAliasToAggregateType": {},
-            "rewrittenQuery": "",
-            "hasSelectValue": isinstance(query.selection, nodes.Value),
-            "dCountInfo": None,
-            "hasNonStreamingOrderBy": False,
+            **_info(asked, {**values, VECTOR_POLICY: vector_policy}),
+            "rewrittenQuery": "" if sent is None else query_text(sent),
+            "dCountInfo": {"dCountAlias": _alias(query.selection)} if counted else None,
         },
-        "queryRanges": [{"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive": False}],
+        "queryRanges": [_EVERYWHERE],
+        "hybridSearchQueryInfo": None,
     }
+
+
+def _info(query: nodes.Query, values: Row) -> dict[str, Any]:
+    kinds: dict[str, str | None] = {}
+    aggregates: list[str] = []
+    match query.selection:
+        case nodes.Value(nodes.Call(name, _)) if name in AGGREGATES:
+            aggregates = [_AGGREGATE_NAMES[name]]
+        case nodes.Properties(items) if query.group_by or has_aggregate(items):
+            kinds = {name: _aggregate_name(item) for name, item in items}
+    scored = any(is_distance(item.expression) for item in query.order_by)
+    return {
+        "distinctType": _distinct_type(query),
+        "top": _value(query.top),
+        "offset": _value(query.offset),
+        "limit": _value(query.limit),
+        "orderBy": [
+            "Descending" if _is_descending(item, values) else "Ascending" for item in query.order_by
+        ],
+        "orderByExpressions": [expression_text(item.expression) for item in query.order_by],
+        "groupByExpressions": [expression_text(expression) for expression in query.group_by],
+        "groupByAliases": list(kinds),
+        "aggregates": aggregates,
+        "groupByAliasToAggregateType": kinds,
+        "hasSelectValue": isinstance(query.selection, nodes.Value),
+        "hasNonStreamingOrderBy": scored,
+    }
+
+
+def _is_merged(query: nodes.Query) -> bool:
+    return bool(_features(query))
+
+
+def _features(query: nodes.Query) -> set[str]:
+    """What a client must be able to do to merge the answers of ranges."""
+    found = {
+        "Distinct": query.distinct,
+        "Top": query.top is not None,
+        "OffsetAndLimit": query.offset is not None,
+        "OrderBy": bool(query.order_by),
+        "MultipleOrderBy": len(query.order_by) > 1,
+        "NonStreamingOrderBy": any(is_distance(item.expression) for item in query.order_by),
+        "GroupBy": bool(query.group_by),
+        "Aggregate": has_aggregate(query.selection),
+        "NonValueAggregate": has_aggregate(query.selection)
+        and not query.group_by
+        and not isinstance(query.selection, nodes.Value),
+    }
+    return {name for name, is_needed in found.items() if is_needed}
+
+
+def _unsupported(features: list[str]) -> QueryError:
+    return QueryError(
+        "Query contains 1 or more unsupported features. Upgrade your SDK to a version that does "
+        "support the requested features: "
+        + " ".join(
+            f"Query contained {name}, which the calling client does not support."
+            for name in features
+        ),
+        code="SC2105",
+    )
+
+
+def _counts_distinct(compiled: Plan) -> bool:
+    """`SELECT COUNT(1) FROM (SELECT DISTINCT …)`, which has a place of its own in the plan."""
+    inner = compiled.inner
+    if inner is None or not inner.query.distinct:
+        return False
+    match compiled.query.selection:
+        case nodes.Value(nodes.Call("COUNT", _)):
+            return True
+        case nodes.Properties(((_, nodes.Call("COUNT", _)),)):
+            return True
+    return False
+
+
+def _alias(selection: nodes.Star | nodes.Value | nodes.Properties) -> str:
+    match selection:
+        case nodes.Properties(((name, _),)):
+            return name
+    return ""
+
+
+def _aggregate_name(expression: nodes.Expression) -> str | None:
+    match expression:
+        case nodes.Call(name, _):
+            return _AGGREGATE_NAMES.get(name)
+    return None
+
+
+def _is_descending(item: nodes.Order, values: Row) -> bool:
+    match item.expression:
+        case nodes.Call("VECTORDISTANCE", arguments):
+            return not smallest_is_closest(arguments, NO_NAMES)(values)
+    return item.descending
 
 
 def _distinct_type(query: nodes.Query) -> str:
@@ -48,15 +179,16 @@ def _distinct_type(query: nodes.Query) -> str:
     return "Unordered"
 
 
-def _count(node: nodes.Expression | None, values: dict[Any, Any]) -> Any:
-    match node:
-        case nodes.Constant(value):
-            return value
-        case nodes.Parameter(name):
-            return values.get(name)
-    return None
+def _with_counts(query: nodes.Query, values: Row) -> nodes.Query:
+    """The query with the values of parameters in TOP, OFFSET and LIMIT."""
+
+    def bound(node: nodes.Expression | None) -> nodes.Expression | None:
+        return nodes.Constant(values[node.name]) if isinstance(node, nodes.Parameter) else node
+
+    return replace(
+        query, top=bound(query.top), offset=bound(query.offset), limit=bound(query.limit)
+    )
 
 
-def _text(node: nodes.Expression) -> str:
-    path = nodes.property_path(node)
-    return "" if path is None else ".".join((path[0], *path[1]))
+def _value(node: nodes.Expression | None) -> Any:
+    return node.value if isinstance(node, nodes.Constant) else None

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from . import continuation as tokens
 from . import nodes
-from .aggregates import AGGREGATES
+from .aggregates import check_aggregate
 from .compiler import NOW, VECTOR_POLICY, Row
 from .computed import Computed
 from .continuation import Place
@@ -108,7 +108,7 @@ class _Run:
         self._one_aggregate = query.grouping is not None and not query.keys
         self._across_partitions = across_partitions
         if across_partitions and self._one_aggregate:
-            _check_aggregate(query.query)
+            check_aggregate(query.query)
         self._plan = query
         self._parameters = parameters
         self._source = source
@@ -322,13 +322,3 @@ def _root_alias(query: nodes.Query) -> str | None:
     first = query.sources[0]
     whole = isinstance(first.collection, nodes.Path) and not first.collection.steps
     return first.alias if whole and not first.iterate else None
-
-
-def _check_aggregate(query: nodes.Query) -> None:
-    match query.selection:
-        case nodes.Value(nodes.Call(name, _)) if name in AGGREGATES:
-            return
-    raise QueryError(
-        "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates.",
-        code="SC2104",
-    )

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from . import nodes
-from .aggregates import AGGREGATES
+from .aggregates import has_aggregate
 from .compiler import Evaluate, Grouping, Row, Scope, compile_expression
 from .computed import Computed, with_computed
 from .errors import QueryError
@@ -144,7 +144,7 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
     bind, names = _from(query.sources, outer, top_level=top_level)
     scope = Scope(names, _subquery)
     grouping = (
-        Grouping(query.group_by) if query.group_by or _has_aggregate(query.selection) else None
+        Grouping(query.group_by) if query.group_by or has_aggregate(query.selection) else None
     )
     if query.group_by and query.order_by:
         raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
@@ -260,13 +260,6 @@ def _project(query: nodes.Query, scope: Scope) -> Evaluate:
             return compile_expression(expression, scope)
         case nodes.Properties(items):
             return compile_expression(nodes.ObjectLiteral(items), scope)
-
-
-def _has_aggregate(selection: nodes.Star | nodes.Value | nodes.Properties) -> bool:
-    """Whether the query aggregates; its subqueries do so on their own."""
-    return any(
-        isinstance(node, nodes.Call) and node.name in AGGREGATES for node in nodes.walk(selection)
-    )
 
 
 def _check_order(query: nodes.Query) -> None:

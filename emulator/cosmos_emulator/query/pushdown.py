@@ -45,6 +45,8 @@ class Pushdown:
     def condition(self, node: nodes.Expression) -> Condition | None:
         """A condition that holds wherever `node` is true, or None."""
         match node:
+            case nodes.Constant(True):
+                return Condition("1")
             case nodes.And(operands):
                 return _conjunction([self.condition(operand) for operand in operands])
             case nodes.Or(operands):
@@ -111,7 +113,7 @@ class Pushdown:
     def _constant(self, node: nodes.Expression) -> Evaluate | None:
         """The expression's closure if it depends on no row."""
         try:
-            return compile_expression(node, _NO_NAMES)
+            return compile_expression(node, NO_NAMES)
         except QueryError:
             return None
 
@@ -162,7 +164,7 @@ def _no_subquery(query: nodes.Query, names: frozenset[str]) -> Any:
     raise QueryError("A subquery is no constant.")
 
 
-_NO_NAMES: Final = Scope(frozenset(), _no_subquery, constant=True)
+NO_NAMES: Final = Scope(frozenset(), _no_subquery, constant=True)
 
 
 def _compare(terms: list[str], symbol: str, value: Any) -> Condition | None:

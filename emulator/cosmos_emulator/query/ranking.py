@@ -92,21 +92,30 @@ def _similarity(
     call: nodes.Expression, arguments: tuple[nodes.Expression, ...], scope: Scope
 ) -> Score:
     distance = compile_expression(call, scope)
-    options = compile_expression(arguments[3], scope) if len(arguments) > 3 else None
-    paths = [path[1] for argument in arguments[:2] if (path := nodes.property_path(argument))]
+    is_smallest_best = smallest_is_closest(arguments, scope)
 
     def score(rows: list[Row]) -> list[float]:
         scores = []
         for row in rows:
             value = distance(row)
-            policy = row.get(VECTOR_POLICY, {})
-            default = next((policy[path] for path in paths if path in policy), "cosine")
-            name = distance_function(default, options(row) if options else None)
-            closer = -1 if name == "euclidean" else 1
+            closer = -1 if is_smallest_best(row) else 1
             scores.append(-math.inf if value is UNDEFINED else closer * value)
         return scores
 
     return score
+
+
+def smallest_is_closest(arguments: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:
+    """Whether VectorDistance with these arguments is a distance, and not a likeness."""
+    options = compile_expression(arguments[3], scope) if len(arguments) > 3 else None
+    paths = [path[1] for argument in arguments[:2] if (path := nodes.property_path(argument))]
+
+    def evaluate(row: Row) -> bool:
+        policy = row.get(VECTOR_POLICY, {})
+        default = next((policy[path] for path in paths if path in policy), "cosine")
+        return distance_function(default, options(row) if options else None) == "euclidean"
+
+    return evaluate
 
 
 def _fused(scores: list[Score], weights: Evaluate | None) -> Score:

@@ -1,8 +1,8 @@
-"""Aggregates across partitions, which SDKs put together; and the plan they may ask for."""
+"""Aggregates across partitions, which SDKs put together."""
 
 import pytest
 
-from cosmos_emulator.query import QueryError, describe, run
+from cosmos_emulator.query import QueryError, run
 
 
 @pytest.fixture
@@ -48,19 +48,3 @@ def test_counting_all_reads_no_document(numbers):
     assert (page.items, page.scanned, page.scanned_bytes) == ([3], 0, 0)
     page = run("SELECT VALUE COUNT(c.n) FROM c", [], numbers, max_items=1, continuation=None)
     assert (page.items, page.scanned) == ([3], 3)
-
-
-def test_a_plan_says_what_is_asked_for():
-    info = describe(
-        "SELECT DISTINCT TOP @n VALUE c.id FROM c ORDER BY c.id DESC",
-        [{"name": "@n", "value": 10}],
-    )["queryInfo"]
-    assert info["distinctType"] == "Ordered"
-    assert info["top"] == 10
-    assert info["orderBy"] == ["Descending"]
-    assert info["orderByExpressions"] == ["c.id"]
-    assert info["hasSelectValue"] is True
-    info = describe("SELECT COUNT(1), AVG(c.n) FROM c GROUP BY c.n OFFSET 5 LIMIT 6", [])
-    assert info["queryInfo"]["aggregates"] == ["Count", "Average"]
-    assert (info["queryInfo"]["offset"], info["queryInfo"]["limit"]) == (5, 6)
-    assert info["queryInfo"]["groupByExpressions"] == ["c.n"]
