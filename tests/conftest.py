@@ -68,8 +68,11 @@ def connect_embedded(emulator: Emulator) -> Connect:
 
 @pytest.fixture(scope="session")
 def http_emulator() -> Iterator[tuple[str, str]]:
-    """The endpoint and the key of an emulator that is served over HTTP, one for all tests."""
-    with Emulator() as emulator:
+    """The endpoint and the key of an emulator that is served over HTTP, one for all tests.
+
+    Its containers have several partitions, so that the SDK must merge, as on a large account.
+    """
+    with Emulator(partitions=3) as emulator:
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="emulator", daemon=True)
         thread.start()

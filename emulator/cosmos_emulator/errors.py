@@ -108,6 +108,7 @@ class MustBeMerged(BadRequest):
             "exception (which only happens on older SDK clients), then you can safely ignore this "
             "message.",
             substatus=1004,
+            charge=0,  # No partition was asked.
         )
         self._plan = plan
 

@@ -1,64 +1,90 @@
-"""Azure hands a sorted query across partitions back to the SDK: it asks for a plan and merges."""
+"""A container of several partitions hands a sorted query back to the SDK, which has to merge."""
 
 from __future__ import annotations
 
-import pytest
-from azure.cosmos.aio._cosmos_client_connection_async import CosmosClientConnection
+import datetime
 
+import pytest
+
+from cosmos_emulator import Emulator
 from cosmosservice import cosmos_client
+from tests.support.adk import event
+
+PARTITIONS = 3
 
 
 @pytest.fixture
-def as_on_azure(emulator, monkeypatch):
-    """The answers of a container with several ranges: the emulator has one, and needs no plan."""
-    ranges = [{"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive": False}]
-
-    async def plan(self, query, *_, **__):
-        _, filtered = query["query"].split("FROM c WHERE")
-        items = "c._rid, [{'item': c.last_update_time}] AS orderByItems, c AS payload"
-        info = {
-            "distinctType": "None",
-            "top": next((p["value"] for p in query["parameters"] if p["name"] == "@limit"), None),
-            "orderBy": ["Ascending"] * 3,
-            "orderByExpressions": ["c.last_update_time", "c.user_id", "c.session_id"],
-            "rewrittenQuery": f"SELECT {items.replace(chr(39), chr(34))} FROM c WHERE{filtered}",
-        }
-        return {"queryInfo": info, "queryRanges": ranges}
-
-    monkeypatch.setattr(CosmosClientConnection, "_GetQueryPlanThroughGateway", plan)
-    return emulator.faults.fail(
-        400, substatus=1004, operation="query", container="sessions", partition_key=None
-    )
+def emulator():
+    with Emulator(partitions=PARTITIONS) as emulator:
+        yield emulator
 
 
 async def create(service, count):
+    """A session of each user, touched in the order of the users, beyond one digit as numbers."""
     users = [f"user {number}" for number in range(count)]
-    for user in users:
-        await service.create_session(app_name="app", user_id=user)
+    for number, user in enumerate(users):
+        session = await service.create_session(
+            app_name="app", user_id=user, state={"user:number": number}
+        )
+        await service.append_event(session, event("hello", timestamp=1000.0 + number))
+    await service.flush()
     return users
 
 
-async def test_the_sessions_of_all_users_are_listed(service, as_on_azure):
-    users = await create(service, 3)
+def merged(emulator):
+    """How often the SDK had to merge."""
+    return sum(each.substatus == 1004 for each in emulator.requests)
+
+
+async def test_the_sessions_of_all_users_are_listed(service, emulator):
+    users = await create(service, 20)
+    emulator.clear_requests()
+    listed = (await service.list_sessions(app_name="app")).sessions
+    assert [(each.user_id, each.state) for each in listed] == [
+        (user, {"user:number": number}) for number, user in enumerate(users)
+    ]
+    assert merged(emulator) == 1
+
+
+async def test_the_sessions_of_all_users_are_listed_page_by_page(service, emulator):
+    users = await create(service, 20)
+    emulator.clear_requests()
+    found, continuation, pages = [], None, 0
+    while pages == 0 or continuation is not None:
+        page = await service.list_sessions_page(app_name="app", limit=7, continuation=continuation)
+        found += [(each.user_id, each.state["user:number"]) for each in page.sessions]
+        continuation = page.continuation
+        pages += 1
+    assert found == [(user, number) for number, user in enumerate(users)]
+    assert merged(emulator) == pages == 3
+
+
+async def test_what_was_deleted_is_purged_in_all_partitions(service, emulator):
+    users = await create(service, 9)
+    listed = (await service.list_sessions(app_name="app")).sessions
+    for each in listed[:8]:
+        await service.delete_session(app_name="app", user_id=each.user_id, session_id=each.id)
+    report = await service.purge_deleted(older_than=datetime.timedelta(0))
+    assert report.sessions == 8
+    listed = (await service.list_sessions(app_name="app")).sessions
+    assert [each.user_id for each in listed] == users[8:]
+
+
+@pytest.mark.parametrize("request_number", [2, 3, 4, 5, 6])
+async def test_a_request_that_fails_in_between_loses_nothing_of_a_list(
+    service, emulator, monkeypatch, request_number
+):
+    monkeypatch.setattr(cosmos_client, "_PAGE", 2)
+    users = await create(service, 12)
+    failure = emulator.faults.fail(408, operation="query", container="sessions", nth=request_number)
     listed = await service.list_sessions(app_name="app")
-    assert as_on_azure.hits == 1
+    assert failure.hits == 1
     assert [each.user_id for each in listed.sessions] == users
 
 
-async def test_a_page_of_the_sessions_of_all_users_is_listed(service, as_on_azure):
-    users = await create(service, 3)
-    page = await service.list_sessions_page(app_name="app", limit=2)
-    assert as_on_azure.hits == 1
-    assert [each.user_id for each in page.sessions] == users[:2]
-
-
-@pytest.mark.parametrize("request_number", [2, 3, 4, 5])
-async def test_a_request_that_fails_in_between_loses_nothing_of_a_list(
-    service, emulator, as_on_azure, monkeypatch, request_number
-):
-    monkeypatch.setattr(cosmos_client, "_PAGE", 2)
-    users = await create(service, 6)
-    failure = emulator.faults.fail(408, operation="query", container="sessions", nth=request_number)
+async def test_a_plan_that_cannot_be_had_is_asked_for_again(service, emulator):
+    users = await create(service, 5)
+    failure = emulator.faults.fail(503, operation="query plan")
     listed = await service.list_sessions(app_name="app")
-    assert (as_on_azure.hits, failure.hits) == (1, 1)
+    assert failure.hits == 1
     assert [each.user_id for each in listed.sessions] == users
