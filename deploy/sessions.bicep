@@ -42,13 +42,7 @@ resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2024-11-15
     resource: {
       id: databaseName
     }
-    options: autoscaleMaxThroughput == 0
-      ? {}
-      : {
-          autoscaleSettings: {
-            maxThroughput: autoscaleMaxThroughput
-          }
-        }
+    options: autoscaleMaxThroughput == 0 ? {} : { autoscaleSettings: { maxThroughput: autoscaleMaxThroughput } }
   }
 }
 
@@ -68,14 +62,12 @@ resource conversationContainer 'Microsoft.DocumentDB/databaseAccounts/sqlDatabas
   }
 }
 
-resource access 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-11-15' = [
-  for principalId in principalIds: {
-    parent: account
-    name: guid(account.id, databaseName, principalId, dataContributor)
-    properties: {
-      principalId: principalId
-      roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
-      scope: '${account.id}/dbs/${database.name}'
-    }
+resource access 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-11-15' = [for principalId in principalIds: {
+  parent: account
+  name: guid(account.id, databaseName, principalId, dataContributor)
+  properties: {
+    principalId: principalId
+    roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
+    scope: '${account.id}/dbs/${database.name}'
   }
-]
+}]

@@ -65,8 +65,9 @@ def emulator(options: tuple[str, ...]) -> None:
     except ModuleNotFoundError as missing:
         reason = f"The emulator needs {missing.name}: pip install 'cosmosservice[emulator]'."
         raise UsageProblem(reason) from None
-    sys.argv = ["cosmosservice emulator", *options]
-    main()
+    name = "cosmosservice emulator"
+    sys.argv = [name, *options]
+    main(name)
 
 
 @cli.command()
@@ -182,7 +183,10 @@ def migrate(
     """
     from cosmosservice.cli import migrate as work
 
-    run(work.migrate(source_uri, target_uri, list(apps), dry_run=dry_run, as_json=as_json))
+    try:
+        run(work.migrate(source_uri, target_uri, list(apps), dry_run=dry_run, as_json=as_json))
+    except KeyboardInterrupt:
+        raise Problem("Interrupted. Run it again: it goes on where it stopped.") from None
 
 
 @cli.command()

@@ -15,8 +15,8 @@ from .errors import StorageError
 from .server import PortInUse, Server
 
 
-def main() -> None:
-    options = _parser().parse_args()
+def main(name: str = "cosmos-emulator") -> None:
+    options = _parser(name).parse_args()
     try:
         with (
             Emulator(options.path, key=options.key, partitions=options.partitions) as emulator,
@@ -24,12 +24,12 @@ def main() -> None:
         ):
             asyncio.run(_serve(emulator, options.port, _tls(options.tls)))
     except (StorageError, PortInUse, TlsError, ValueError) as error:
-        sys.exit(f"cosmos-emulator: {error}")
+        sys.exit(f"{name}: {error}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="cosmos-emulator",
+        prog=name,
         description="A Cosmos DB emulator on loopback, with its documents in a SQLite file.",
     )
     parser.add_argument("--port", type=int, default=8081, help="8081 unless told; 0: any free one")

@@ -142,6 +142,18 @@ def test_what_came_in_meanwhile_is_copied_by_the_next_run(command, source):
     assert in_target() == now
 
 
+def test_interrupted_copy_says_that_it_can_go_on(command, source, monkeypatch):
+    async def interrupted(migration, sessions):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Migration, "run", interrupted)
+        done = command("migrate", SOURCE, TARGET)
+    assert done.code == 1
+    assert "Interrupted. Run it again" in done.err
+    assert command("migrate", SOURCE, TARGET).code == 0
+
+
 def test_dry_run_writes_nothing(command, source, folder):
     done = command("migrate", SOURCE, TARGET, "--dry-run")
     assert done.code == 0

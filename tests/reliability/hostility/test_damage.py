@@ -55,6 +55,12 @@ async def neighbour_is_whole(service):
 
 DELETE = object()
 
+
+def damaged(body, field, value):
+    rest = {name: kept for name, kept in body.items() if name != field}
+    return rest if value is DELETE else rest | {field: value}
+
+
 # What may happen to one event's document, as (field, value).
 EVENT_DAMAGE = [
     ("content", "text"),
@@ -106,11 +112,7 @@ EVENT_DAMAGE = [
 @pytest.mark.parametrize(("field", "value"), EVENT_DAMAGE)
 async def test_a_damaged_event_never_hides_the_others(open_service, session, raw, field, value):
     body = event_document(raw, 2)
-    if value is DELETE:
-        del body[field]
-    else:
-        body[field] = value
-    raw.events.put(body)
+    raw.events.put(damaged(body, field, value))
     fresh = open_service()
     found = await reload(fresh, session, recent=3)
     assert texts(found)[1:] == ["event 3", "event 4"]
@@ -232,11 +234,7 @@ async def test_a_damaged_session_document_is_read_as_far_as_it_goes(
     open_service, session, raw, field, value
 ):
     body = raw.sessions.one(user_id="user", document_type="session")
-    if value is DELETE:
-        del body[field]
-    else:
-        body[field] = value
-    raw.sessions.put(body)
+    raw.sessions.put(damaged(body, field, value))
     fresh = open_service()
     found = await reload(fresh, session)
     assert texts(found) == [f"event {number}" for number in range(EVENTS)]
@@ -271,11 +269,7 @@ async def test_a_session_document_that_misleads_is_an_error_of_ours_or_no_sessio
 ):
     """Nothing can be said of such a session but that; its neighbours do not notice."""
     body = raw.sessions.one(user_id="user", document_type="session")
-    if value is DELETE:
-        del body[field]
-    else:
-        body[field] = value
-    raw.sessions.put(body)
+    raw.sessions.put(damaged(body, field, value))
     fresh = open_service()
     for call in (fresh.get_session, fresh.delete_session, fresh.create_session):
         with contextlib.suppress(CosmosServiceError, AlreadyExistsError):
@@ -289,11 +283,7 @@ async def test_a_session_without_an_incarnation_says_so_and_is_repaired(
     open_service, session, raw, value
 ):
     body = raw.sessions.one(user_id="user", document_type="session")
-    if value is DELETE:
-        del body["incarnation"]
-    else:
-        body["incarnation"] = value
-    raw.sessions.put(body)
+    raw.sessions.put(damaged(body, "incarnation", value))
     with pytest.raises(StorageError, match="damaged"):
         await open_service().get_session(**THIS)
     report = await open_service().repair_session(**THIS)
@@ -339,11 +329,7 @@ async def test_a_damaged_state_document_blocks_nobody(
         body = raw.sessions.one(user_id="user", document_type=kind)
     else:
         body = raw.sessions.one(document_type=kind)
-    if value is DELETE:
-        del body[field]
-    else:
-        body[field] = value
-    raw.sessions.put(body)
+    raw.sessions.put(damaged(body, field, value))
     fresh = open_service()
     found = await reload(fresh, session)
     assert texts(found) == [f"event {number}" for number in range(EVENTS)]
