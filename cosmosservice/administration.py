@@ -101,15 +101,21 @@ class Administration(ABC):
 
         return await self._run("purge_deleted", purge)
 
-    async def repair_session(self, *, app_name: str, user_id: str, session_id: str) -> RepairReport:
+    async def repair_session(
+        self, *, app_name: str, user_id: str, session_id: str, accept_loss: bool = False
+    ) -> RepairReport:
         """Brings the session's documents up to its log now, and says what is wrong with them.
 
-        Not needed in ordinary operation: every reader repairs what it meets.
+        Not needed in ordinary operation: every reader repairs what it meets. But a session
+        document stays behind a large event whose body is missing, since its state would lack what
+        that event changed: with `accept_loss` it goes on without.
         """
         key = SessionKey.named(app_name, user_id, session_id)
         from cosmosservice.repair import repair
 
-        return await self._run("repair_session", lambda store: repair(store, key))
+        return await self._run(
+            "repair_session", lambda store: repair(store, key, accept_loss=accept_loss)
+        )
 
 
 async def _purge(

@@ -247,6 +247,10 @@ class SessionKey:
         """The first id, and one behind the last, of an incarnation's chunks."""
         return f"{self.tenant}-{incarnation}-", f"{self.tenant}-{incarnation}."
 
+    def upload_range(self, incarnation: str, upload: str) -> tuple[str, str]:
+        """The same of one large event's chunks."""
+        return f"{self.tenant}-{incarnation}-{upload}-", f"{self.tenant}-{incarnation}-{upload}."
+
     @property
     def first_chunk_id(self) -> str:
         return f"{self.tenant}-"

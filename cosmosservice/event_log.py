@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import contextlib
-import hashlib
 import logging
 import re
 import secrets
 import time
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.concurrency import together
-from cosmosservice.cosmos_client import Conflict, Container, NotFound, current_operation
+from cosmosservice.cosmos_client import Container, NotFound, current_operation
 from cosmosservice.data_converters import (
     ENVELOPE,
     decode_state,
@@ -26,7 +22,6 @@ from cosmosservice.data_converters import (
     wire_size,
 )
 from cosmosservice.documents import (
-    CHUNK,
     EVENT,
     ITEM_LIMIT,
     RESTORED,
@@ -38,6 +33,7 @@ from cosmosservice.documents import (
     log_document,
 )
 from cosmosservice.errors import UnavailableError
+from cosmosservice.large_bodies import Body, LargeBodies, checksum
 from cosmosservice.state_scopes import NOTHING, Scoped, split
 
 logger = logging.getLogger("cosmosservice")
@@ -45,8 +41,6 @@ logger = logging.getLogger("cosmosservice")
 _READ_ATTEMPTS = 12
 _ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
-_CHUNK_BYTES = 1_400_000  # of compressed text; a third more as base64
-_MAX_CHUNKS = 9_999  # what their ids have digits for
 _PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 _RECORD_OVERHEAD = 400  # bytes that a record in memory takes besides its text
 
@@ -84,6 +78,8 @@ class Record:
     settled: bool = False  # its user and app state is known to be merged
     appended_here: bool = False  # by this process
     chunks: Document | None = None  # where the body of a large event was put
+    lost: bool = False  # that body cannot be read: what the event says and changes is not known
+    awaited: bool = False  # it is lost because chunks do not show, which may be a matter of time
 
     @property
     def size(self) -> int:
@@ -94,6 +90,9 @@ class Record:
         return self.kind == EVENT
 
     def same_event(self, other: Record) -> bool:
+        if self.lost:
+            told = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
+            return told == checksum(other.raw)
         # The store writes 5.0 as 5, so different text may still be the same event.
         return self.raw == other.raw or (
             fields_to_event(from_json(self.raw)) == fields_to_event(from_json(other.raw))
@@ -135,6 +134,7 @@ class EventLog:
 
     def __init__(self, container: Container, clock: HybridClock) -> None:
         self.container = container
+        self._bodies = LargeBodies(container)
         self._clock = clock
 
     async def append(self, key: SessionKey, record: Record, ttl: int | None = None) -> None:
@@ -148,7 +148,10 @@ class EventLog:
         else:
             fields = from_json(record.raw)
             if wire_size(record.raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
-                record.chunks = record.chunks or await self._upload(key, record, ttl)
+                # They go first: the event document, which names them, is the commit.
+                record.chunks = record.chunks or await self._bodies.upload(
+                    key, record.incarnation, record.event_id, record.raw, ttl
+                )
                 fields = {name: fields[name] for name in _READABLE if name in fields}
                 fields["chunks"] = record.chunks
         document = log_document(
@@ -208,7 +211,7 @@ class EventLog:
         return await self._records(key, found[::-1])
 
     async def _records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
-        records = []
+        placed = []
         for document in documents:
             place = _PLACE.fullmatch(str(document.get("id", "")))
             if place is None:
@@ -218,16 +221,40 @@ class EventLog:
                     document.get("id"),
                 )
                 continue
-            records.append(await self._record(key, document, int(place[1]), place[2]))
-        return records
+            placed.append((document, int(place[1]), place[2]))
+        large = [each for each in placed if "chunks" in each[0]]
+        bodies = {}
+        if large:
+            wanted = [Body(incarnation, document["chunks"]) for document, _, incarnation in large]
+            found = await self._bodies.read(key, wanted)
+            bodies = {each[0]["id"]: body for each, body in zip(large, found, strict=True)}
+        return [self._record(key, *each, bodies.get(each[0]["id"])) for each in placed]
 
-    async def _record(
-        self, key: SessionKey, document: Document, seq: int, incarnation: str
+    async def came_to_light(self, key: SessionKey, awaited: list[Record]) -> bool:
+        """Whether the body of one of these records shows now."""
+        bodies = [Body(record.incarnation, record.chunks) for record in awaited]
+        return any(await together(*(self._bodies.shows(key, body) for body in bodies)))
+
+    def _record(
+        self,
+        key: SessionKey,
+        document: Document,
+        seq: int,
+        incarnation: str,
+        body: Document | Exception | None,
     ) -> Record:
         kind = document.get("document_type", EVENT)
         fields: Document = {k: v for k, v in document.items() if k not in ENVELOPE}
-        if "chunks" in document:
-            fields |= await self._download(key, incarnation, document)
+        if isinstance(body, Exception):
+            logger.error(
+                "Session %r: the body of the large event at %d cannot be read (%s).",
+                key.session_id,
+                seq,
+                type(body).__name__,
+            )
+            fields["content"] = "unreadable"  # becomes a placeholder event
+        elif body is not None:
+            fields |= body
         stamp = int(_number(document.get("stamp")))
         self._clock.observe(stamp)
         raw = to_json(fields)
@@ -241,78 +268,14 @@ class EventLog:
             raw=raw,
             deltas=_deltas(raw) if _has_delta(fields) else NOTHING,
             chunks=document.get("chunks"),
+            lost=isinstance(body, Exception),
+            awaited=isinstance(body, NotFound),
         )
 
-    # Events over the item limit: the body goes into chunks first, the event document, which
-    # names them, is the commit.
-
-    async def _upload(self, key: SessionKey, record: Record, ttl: int | None) -> Document:
-        upload, incarnation = secrets.token_hex(8), record.incarnation
-        packed = await asyncio.to_thread(zlib.compress, record.raw, 1)
-        pieces = [packed[i : i + _CHUNK_BYTES] for i in range(0, len(packed), _CHUNK_BYTES)]
-
-        async def create(number: int, piece: bytes) -> None:
-            document: Document = {
-                "id": key.chunk_id(incarnation, upload, number),
-                "document_type": CHUNK,
-                "session_id": key.session_id,
-                "user_id": key.user_id,
-                "app_name": key.app_name,
-                "incarnation": incarnation,
-                "event_id": record.event_id,
-                "data": base64.b64encode(piece).decode("ascii"),
-            }
-            if ttl is not None:
-                document["ttl"] = ttl
-            with contextlib.suppress(Conflict):  # nobody else has this id: the answer was lost
-                await self.container.create(document)
-
-        await together(*(create(number, piece) for number, piece in enumerate(pieces)))
-        return {
-            "upload": upload,
-            "count": len(pieces),
-            "bytes": len(record.raw),
-            "sha256": hashlib.sha256(record.raw).hexdigest(),
-        }
-
-    async def _download(self, key: SessionKey, incarnation: str, document: Document) -> Document:
-        try:
-            upload, count = document["chunks"]["upload"], int(document["chunks"]["count"])
-            if not 0 < count <= _MAX_CHUNKS:
-                raise ValueError("its number of chunks is impossible")
-            chunks = await together(
-                *(
-                    self.container.read(key.chunk_id(incarnation, upload, number), key.session_id)
-                    for number in range(count)
-                )
-            )
-            packed = b"".join(base64.b64decode(chunk["data"]) for chunk in chunks)
-            raw = await asyncio.to_thread(zlib.decompress, packed)
-            if hashlib.sha256(raw).hexdigest() != document["chunks"]["sha256"]:
-                raise ValueError("its checksum is wrong")
-            whole: Document = from_json(raw)
-            return whole
-        except (NotFound, KeyError, TypeError, ValueError, zlib.error) as problem:
-            logger.error(
-                "Session %r: the body of the large event at %s cannot be read (%s).",
-                key.session_id,
-                document.get("seq"),
-                type(problem).__name__,
-            )
-            return {"content": "unreadable"}  # becomes a placeholder event
-
     async def discard(self, key: SessionKey, record: Record) -> None:
-        """Removes the chunks of an event that is certain not to be stored. Purge removes what
-        this misses."""
-        if record.chunks is None:
-            return
-        upload, count = record.chunks["upload"], record.chunks["count"]
-        for number in range(count):
-            try:
-                chunk = key.chunk_id(record.incarnation, upload, number)
-                await self.container.delete(chunk, key.session_id)
-            except Exception as problem:
-                logger.debug("An unused chunk stays behind: %s", type(problem).__name__)
+        """Removes the chunks of an event that is certain not to be stored."""
+        if record.chunks is not None:
+            await self._bodies.discard(key, record.incarnation, record.chunks)
 
 
 def _has_delta(fields: Document) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from cosmosservice.cache import Cache
 from cosmosservice.documents import APP_STATE, USER_STATE, SessionKey
-from cosmosservice.event_log import Record
+from cosmosservice.event_log import EventLog, Record
 from cosmosservice.state_documents import Changes, newest, record_changes
 
 
 class LogView:
-    """Records of one incarnation without a gap. Events never change, so this only grows."""
+    """Records of one incarnation without a gap. Events never change, so this only grows; but a
+    body that is awaited may come to light."""
 
-    __slots__ = ("changes", "first_seq", "ids", "incarnation", "records", "size")
+    __slots__ = ("awaited", "changes", "first_seq", "ids", "incarnation", "records", "size")
 
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
         self.incarnation = incarnation
@@ -19,6 +20,7 @@ class LogView:
         self.records = list(records)  # its own: it grows while readers hold theirs
         self.size = 200 + sum(record.size for record in records)
         self.ids = {record.event_id: record for record in records if record.is_event}
+        self.awaited = [record for record in records if record.awaited]
         self.changes: dict[str, Changes] = {
             kind: record_changes(records, kind) for kind in (USER_STATE, APP_STATE)
         }
@@ -48,6 +50,8 @@ class LogView:
                 continue
             self.records.append(record)
             self.size += record.size
+            if record.awaited:
+                self.awaited.append(record)
             if record.is_event:
                 self.ids[record.event_id] = record
             if record.deltas.shared:
@@ -70,6 +74,15 @@ class LogViews:
     def of(self, key: SessionKey) -> LogView | None:
         found: LogView | None = self._cache.get(("log", key))
         return found
+
+    async def seen_again(self, key: SessionKey, log: EventLog) -> LogView | None:
+        """The view; None if a body that it lacks can be read by now. Everything else in it is as
+        it will ever be."""
+        view = self.of(key)
+        if view is not None and view.awaited and await log.came_to_light(key, view.awaited):
+            self.drop(key)
+            return None
+        return view
 
     def drop(self, key: SessionKey) -> None:
         self._cache.drop(("log", key))

@@ -16,7 +16,7 @@ from cosmosservice.concurrency import Locks, together
 from cosmosservice.cosmos_client import NotFound, PreconditionFailed
 from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey, StateKey
 from cosmosservice.errors import CosmosServiceError, TooLargeError
-from cosmosservice.event_log import EventLog, Record
+from cosmosservice.event_log import EventLog, Record, is_deleted
 from cosmosservice.log_view import LogViews
 from cosmosservice.retention import must_renew, must_renew_events, renew_events, renewed
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
@@ -141,9 +141,15 @@ class Projector:
 
     # --- now
 
-    async def project(self, key: SessionKey, incarnation: str, *, appended: int = 0) -> None:
+    async def project(
+        self, key: SessionKey, incarnation: str, *, appended: int = 0, accept_loss: bool = False
+    ) -> None:
         """Brings the document to the end of the log, as far as that is known or can be read.
-        `appended` is the place of an event that this process stored, if it did."""
+
+        It stops before an event whose body cannot be read, unless told to accept the loss: what
+        that event changes would be missing from the state for good. `appended` is the place of
+        an event that this process stored, if it did.
+        """
         async with self._locks.of(key):
             for attempt in range(_ATTEMPTS):
                 current = self._documents.known(key)
@@ -152,10 +158,11 @@ class Projector:
                 if current is None or not _concerned(current, incarnation):
                     _report_unseen(key, incarnation, current, appended)
                     return
-                records = await self._behind(key, current)
+                found = await self._behind(key, current)
+                records = _to_follow(key, found, accept_loss)
                 if not records and not current.pending and not must_renew(current.body):
                     return
-                await self._settle(key, current, records)
+                await self._settle(key, current, found)
                 events = must_renew_events(current.body)
                 if events:
                     await renew_events(self._log.container, key, incarnation)
@@ -173,7 +180,7 @@ class Projector:
             logger.warning("Session %r: its document is written by many.", key.session_id)
 
     async def _behind(self, key: SessionKey, current: SessionDocument) -> list[Record]:
-        view = self._views.of(key)
+        view = await self._views.seen_again(key, self._log)
         if view is not None and view.incarnation == current.incarnation:
             known = view.after(current.revision)
             if known:
@@ -212,6 +219,29 @@ def _concerned(document: SessionDocument | None, incarnation: str) -> bool:
     return (
         document is not None and document.incarnation == incarnation and document.status == ACTIVE
     )
+
+
+def _to_follow(key: SessionKey, records: list[Record], accept_loss: bool) -> list[Record]:
+    """Those that the document may follow. A tombstone it follows in any case: a deleted session
+    shows no state, and must not stay half deleted."""
+    lost = next((number for number, record in enumerate(records) if record.lost), None)
+    if lost is None:
+        return records
+    if accept_loss or is_deleted(records):
+        logger.error(
+            "Session %r: its document goes on past event %d, whose body cannot be read. What that"
+            " event changed is not in its state.",
+            key.session_id,
+            records[lost].seq,
+        )
+        return records
+    logger.error(
+        "Session %r: its document stays behind event %d, whose body cannot be read. If that is"
+        " lost for good, `cosmosservice sessions repair --accept-loss` goes on without it.",
+        key.session_id,
+        records[lost].seq,
+    )
+    return records[:lost]
 
 
 def _report_unseen(

@@ -66,7 +66,7 @@ class SessionReader:
         for attempt in range(_ATTEMPTS):
             if attempt > 1:
                 await asyncio.sleep(0.01 * 2 ** min(attempt, 6))
-            view = self._views.of(key)
+            view = await self._views.seen_again(key, self._log)
             document, user, app, fetched = await together(
                 self._documents.read(key),
                 self._states.read(key.user),

@@ -49,7 +49,9 @@ class RepairReport:
         return not self.holes and not self.unreadable
 
 
-async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
+async def repair(
+    store: SessionStore, key: SessionKey, *, accept_loss: bool = False
+) -> RepairReport:
     """Looks at everything anew: nothing that this process remembers is trusted."""
     store.documents.forget(key)
     store.views.drop(key)
@@ -77,7 +79,7 @@ async def repair(store: SessionStore, key: SessionKey) -> RepairReport:
             await store.documents.replace(
                 document, document.with_status(document.status) | {"revision": last}
             )
-    await store.projector.project(key, document.incarnation)
+    await store.projector.project(key, document.incarnation, accept_loss=accept_loss)
     return RepairReport(
         session_id=key.session_id,
         events=sum(record.is_event for record in mine),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import logging
 import operator
@@ -247,7 +248,12 @@ class SessionStore:
                 if own.chunks != record.chunks:  # of an earlier call: these here are not needed
                     await self.log.discard(key, record)
                 _must_be_same(own, record)
-                return newer + found[: found.index(own)], own
+                before = newer + found[: found.index(own)]
+                if own.lost:  # to this reader, for the moment: its body is in hand
+                    own = dataclasses.replace(
+                        record, seq=own.seq, stamp=own.stamp, chunks=own.chunks
+                    )
+                return before, own
             refused = self._refusal(key, found)
             if refused is not None:
                 await self.log.discard(key, record)

@@ -218,6 +218,7 @@ async def repair(
     user_id: str | None,
     session_id: str | None,
     *,
+    accept_loss: bool,
     as_json: bool,
 ) -> bool:
     """Whether all is well now."""
@@ -229,7 +230,7 @@ async def repair(
         healthy = True
         with bar("sessions") as progress:
             for done, name in enumerate(names, 1):
-                report = await service.repair_session(**name._asdict())
+                report = await service.repair_session(**name._asdict(), accept_loss=accept_loss)
                 healthy = healthy and report.healthy
                 _print_repaired(name, report, as_json)
                 progress(done, len(names))

@@ -180,6 +180,11 @@ def purge(
 @some_app
 @some_user
 @click.argument("session_id", metavar="[SESSION]", required=False)
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Go on without large events whose body is missing, and what they changed in the state.",
+)
 @uri_option
 @json_option
 def repair(
@@ -187,6 +192,7 @@ def repair(
     app_name: str | None,
     user_id: str | None,
     session_id: str | None,
+    accept_loss: bool,
     as_json: bool,
 ) -> None:
     """Bring session documents in line with their logs.
@@ -198,5 +204,8 @@ def repair(
 
     if session_id is not None and (app_name is None or user_id is None):
         raise click.UsageError("Say whose: --app and --user.")
-    if not run(session_work.repair(uri, app_name, user_id, session_id, as_json=as_json)):
+    work = session_work.repair(
+        uri, app_name, user_id, session_id, accept_loss=accept_loss, as_json=as_json
+    )
+    if not run(work):
         sys.exit(FAILED)

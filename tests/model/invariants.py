@@ -271,6 +271,9 @@ class Invariants:
             ghost = ghost.having(created=ghost.created.put(event_id, place))
         return ghost.having(incarnations=ghost.incarnations.put(new.incarnation, new.first_seq))
 
+    def _changed_body(self, ghost, op, before, after, broken):
+        return ghost
+
     def _changed_shared(self, ghost, op, before, after, broken):
         scope = op[1]
         old, new = document(before, scope, "d"), document(after, scope, "d")

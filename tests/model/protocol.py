@@ -1,7 +1,8 @@
 """The protocol: merge, project, create, get, append, delete. Restore and purge: lifecycle.py.
 
-Partitions: "log" + id (records, document id = (seq, incarnation)), "session" + id (one document
-"s"), "user" and "app" (one document "d" each).
+Partitions: "log" + id (records, document id = (seq, incarnation)), "body" + id (the bodies of large
+events, document id = event id), "session" + id (one document "s"), "user" and "app" (one document
+"d" each).
 
 Record kinds: event, tombstone, restored, stub (an event that was purged).
 Session statuses: active, deleted, restoring, purging, purged.
@@ -72,6 +73,31 @@ def tombstone_in_force(records):
     return last
 
 
+def readable(rules, sid, records, own=(), until_it_shows=False):
+    """The records, up to the first large event whose body does not show.
+
+    An event is stored after its body, so the body is there; but a read may be older than it.
+    """
+    i = 0
+    while i < len(records):
+        reply = None
+        if "large" in records[i] and records[i] not in own:
+            reply = yield ("read", "body" + sid, records[i].event_id)
+            if reply[0] == "404" and until_it_shows:
+                if not rules.without("bodies are read until they show"):
+                    continue
+                unknown = records[i].having(session=EMPTY, user=EMPTY, app=EMPTY)
+                records = (*records[:i], unknown, *records[i + 1 :])
+            elif reply[0] == "404" and rules.without("projection stops before a missing body"):
+                unknown = records[i].having(session=EMPTY, user=EMPTY, app=EMPTY)
+                records = (*records[:i], unknown, *records[i + 1 :])
+            elif reply[0] == "404":
+                return records[:i]
+        unknown = None
+        i += 1
+    return records
+
+
 # ------------------------------------------------------------------ shared state: merge
 
 
@@ -124,7 +150,8 @@ def initial_state(doc):
 
 
 def project(rules, sid, incarnation, upto, own=()):
-    """Bring the session document of an incarnation to a revision of at least `upto`."""
+    """Bring the session document of an incarnation to a revision of at least `upto`, or up to an
+    event whose body does not show: of a deleted session nobody else would look again."""
     while True:
         reply = found = written = records = foreign = tomb = doc = None
         reply = yield ("read", "session" + sid, "s")
@@ -142,13 +169,16 @@ def project(rules, sid, incarnation, upto, own=()):
             found = known = None
             if len(records) != upto - doc.revision and not rules.without("contiguous projection"):
                 continue
+        tomb = tombstone_in_force(records)
+        records = yield from readable(rules, sid, records, own, until_it_shows=bool(tomb))
+        if not records:
+            return
         foreign = tuple(r for r in records if r not in own)
         if not rules.without("projection merges deltas of others"):
             yield from merge_all(rules, initial_state(doc) + foreign)
-        tomb = tombstone_in_force(records)
         doc = doc.having(
             status="deleted" if tomb else "active",
-            revision=upto,
+            revision=records[-1].seq,
             state=fold(doc.state, records),
         ).without("initial")
         if tomb and rules.without("deleted document keeps its state"):
@@ -342,6 +372,7 @@ def get(rules, proc, sid, repair=True):
         if not covered and not rules.without("snapshot covers the revision"):
             continue
         n = max(n, doc.revision)
+        records = yield from readable(rules, sid, records, until_it_shows=True)
         tomb = tombstone_in_force(of(records, doc.incarnation, doc.revision))
         if tomb is not None:
             proc.end("get_end", sid, None)
@@ -403,6 +434,9 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
         written = found = newer = tomb = None
         stamp = now if rules.without("stamps follow what was seen") else max(now, newest + 1)
         event = record("event", inc, n + 1, event_id, stamp, delta, user, app)
+        if options.get("large"):
+            event = event.having(large=True)
+            written = yield ("create", "body" + sid, event_id, "body")
         how = "upsert" if rules.without("append is a create") else "create"
         written = yield (how, "log" + sid, record_id(event), event)
         how = None

@@ -476,6 +476,27 @@ def S6e(rules):
     return Scenario([a, x, reader_at_rest(rules, a, x)], fresh_session(rules), token_on_error=False)
 
 
+def S12(rules):
+    """A large event, a client to whom its body does not show yet that projects, and another."""
+
+    def projects(proc):
+        yield from protocol.project(rules, "1", "a0", 2)
+
+    a = Process("A", appends(rules, holding(), "a", "b", project=False, large=True))
+    x = Process("X", projects, stale=True)
+    y = Process("Y", gets(rules, "1"), stale=True)
+    store = fresh_session(rules).having(body1=(EMPTY,))
+    return Scenario([a, x, y, reader_at_rest(rules, a, x, y)], store)
+
+
+def S12b(rules):
+    """A large event, and a deleter to whom its body does not show yet."""
+    a = Process("A", appends(rules, holding(), "a", large=True), crash=True)
+    d = Process("D", deletes(rules), stale=True)
+    store = fresh_session(rules).having(body1=(EMPTY,))
+    return Scenario([a, d, reader_at_rest(rules, a, d)], store, crashes=1)
+
+
 def S6f(rules):
     """A stale deleter and creator; the document's past: missing, active, deleted, re-created."""
     store = recreated_session(rules)

@@ -140,7 +140,7 @@ def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
         )
         # A hundredth of Cosmos DB's limit: the same requests, with less to carry.
         patches.enter_context(mock.patch("cosmosservice.event_log.ITEM_LIMIT", 20_000))
-        patches.enter_context(mock.patch("cosmosservice.event_log._CHUNK_BYTES", 14_000))
+        patches.enter_context(mock.patch("cosmosservice.large_bodies._CHUNK_BYTES", 14_000))
         random.seed(seed)  # of the jitter in pauses
         try:
             return loop.run_until_complete(work())
