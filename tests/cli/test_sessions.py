@@ -233,5 +233,32 @@ def test_repair_says_which_event_is_missing(command, conversation):
     assert "shop / ada / first: documents are missing at 1" in shown.out
 
 
+def test_repair_goes_on_without_a_lost_body_only_if_told_to(command, conversation):
+    key = SessionKey.of("shop", "ada", "first")
+
+    async def lose_a_body(store):
+        document = await store.documents.read(key)
+        body = document.with_status("active") | {"revision": 0, "state": {}}
+        await store.documents.replace(document, body)
+        place = key.event_id(1, document.incarnation)
+        event = await store.connection.events.read(place, key.session_id)
+        event["chunks"] = {"upload": "none", "count": 1}
+        await store.connection.events.replace(event, event["_etag"])
+
+    async def revision(store):
+        return (await store.documents.read(key)).revision
+
+    async def inside(work):
+        async with CosmosSessionService.embedded("store.db") as service:
+            return await service._run("test", work)
+
+    asyncio.run(inside(lose_a_body))
+    for options, reached in (((), 0), (("--accept-loss",), 2)):
+        shown = command("sessions", "repair", *FIRST, *options)
+        assert shown.code == 1
+        assert "events cannot be read at 1" in shown.out
+        assert asyncio.run(inside(revision)) == reached
+
+
 def test_repair_of_one_session_needs_its_whole_name(command, conversation):
     assert command("sessions", "repair", "first").code == 2
