@@ -39,12 +39,16 @@ def service(port: int, **options: Any) -> CosmosSessionService:
 
 
 class Cosmos(Peer):
-    """Ours. Keeps the charge of every request."""
+    """Ours, in a block (`async with`) unless a thread is asked for. Keeps the charge of every
+    request."""
 
     service: CosmosSessionService
 
-    def __init__(self, label: str, port: int | None = None, **options: Any) -> None:
+    def __init__(
+        self, label: str, port: int | None = None, *, thread: bool = False, **options: Any
+    ) -> None:
         super().__init__(label, port)
+        self.thread = thread
         self.charges: list[RequestCharge] = []
         self.options = options | {"on_request_charge": self.charges.append}
 
@@ -55,6 +59,8 @@ class Cosmos(Peer):
         await self.service.flush()
 
     async def connect(self) -> None:
+        if not self.thread:
+            await self.service.__aenter__()  # close() ends it
         await self.service.get_session(app_name="none", user_id=USER, session_id="none")
 
     def spent(self) -> float:
@@ -97,12 +103,19 @@ class OverHttp(Cosmos):
 class InProcess(Cosmos):
     """The emulator under the SDK in this process: no socket, no server."""
 
+    def __init__(
+        self, label: str, latency: float = 0, *, path: str = ":memory:", **options: Any
+    ) -> None:
+        super().__init__(label, **options)
+        self.latency, self.path = latency, path
+
     async def open(self) -> None:
-        self.emulator = Emulator()
+        self.emulator = Emulator(self.path)
         self.service = CosmosSessionService.embedded(self.emulator, **self.options)
         self.client = in_process(self.emulator)
         await self.client.__aenter__()
         await self.connect()
+        self.emulator.faults.latency = self.latency
 
     async def close(self) -> None:
         await super().close()

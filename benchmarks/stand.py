@@ -23,6 +23,8 @@ OURS = "cosmosservice"
 UNSEEN = "cosmosservice, session not seen before"
 LOOKED = ", every event looked at"
 IN_PROCESS = "cosmosservice, in process"
+THREAD = "cosmosservice, on a thread of its own"
+IN_PROCESS_THREAD = "cosmosservice, in process, on a thread of its own"
 BARE, BARE_TURN = "bare create", "five bare requests"
 POSTGRES, POSTGRES_NO_PING = "DatabaseSessionService", "… without pool_pre_ping"
 REDIS, SQLITE, IN_MEMORY = "RedisSessionService", "SqliteSessionService", "InMemorySessionService"
@@ -66,7 +68,7 @@ class Stand:
 
     async def peer(self, label: str, round_trip: float = ROUND_TRIP) -> Peer:
         """The peer of that name; those behind a network, at that distance."""
-        place = (label, 0 if label in (*LOCAL, IN_PROCESS) else round_trip)
+        place = (label, 0 if label in LOCAL else round_trip)
         if place not in self.opened:
             peer = await self.build(label, round_trip)
             await peer.open()
@@ -79,12 +81,13 @@ class Stand:
             return peers.InMemory(label)
         if label == SQLITE:
             return peers.Sqlite(label, self.stack.enter_context(servers.scratch()))
-        if label == IN_PROCESS:
-            return InProcess(label)
-        if label in (OURS, UNSEEN):
+        if label in (IN_PROCESS, IN_PROCESS_THREAD):
+            return InProcess(label, round_trip, thread=label == IN_PROCESS_THREAD)
+        if label in (OURS, UNSEEN, THREAD):
             port = await self.route("emulator", round_trip)
             options = {"cache_bytes": 0} if label == UNSEEN else {}
-            return OverHttp(label, port, self.server("emulator").port, **options)
+            direct = self.server("emulator").port
+            return OverHttp(label, port, direct, thread=label == THREAD, **options)
         if label == REDIS:
             return peers.Redis(label, await self.route("redis", round_trip))
         port = await self.route("postgres", round_trip)

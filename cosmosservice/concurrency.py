@@ -47,13 +47,22 @@ class Locks:
 async def finish(work: asyncio.Future[T], grace: float) -> T:
     """Waits for work that goes on when the waiter is cancelled. The waiter then still waits, up to
     so many seconds, before the cancellation is passed on."""
+    # Cancelled with the waiter, unlike the work. (A shield does the same at twice the cost.)
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def end(_: object) -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    work.add_done_callback(end)
     try:
-        return await asyncio.shield(work)
+        await ended
     except asyncio.CancelledError:
         work.add_done_callback(_retrieve)
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([work], timeout=grace)
         raise
+    return work.result()
 
 
 def _retrieve(work: asyncio.Future[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.lanes import Append, creates
 from benchmarks.measure import Effort, Lane, compare
 from benchmarks.results import Plot, Result, Target, ms, ratio, size
-from benchmarks.stand import BARE, NETWORKED, OURS, ROUND_TRIP, Stand
+from benchmarks.stand import BARE, IN_PROCESS, NETWORKED, OURS, ROUND_TRIP, THREAD, Stand
 
 PAST = 4
 
@@ -21,13 +21,14 @@ async def one_append(stand: Stand, result: Result, scopes: tuple[str, ...]) -> t
         lanes: dict[str, Lane] = {BARE: creates(bare, await stand.event_document())}
         traffic = await stand.count(bare.port, lanes[BARE])
         trips[BARE], sent[BARE] = traffic.round_trips, size(traffic.up)
-        for label in (OURS, *NETWORKED):
+        for label in (OURS, THREAD, IN_PROCESS, *NETWORKED):
             peer = await stand.peer(label, round_trip)
             lane = Append(peer, await stand.session(peer, PAST), scopes)
             for _ in range(3):  # what only the first pays: connections, prepared statements
                 await lane()
             traffic = await stand.count(peer.port, lane.append, peer.settle)
-            trips[label], sent[label] = traffic.round_trips, size(traffic.up)
+            if peer.port:
+                trips[label], sent[label] = traffic.round_trips, size(traffic.up)
             lanes[label] = lane
         timings = await compare(lanes, effort)
         at[round_trip] = {label: timing.seconds for label, timing in timings.items()}
@@ -35,7 +36,14 @@ async def one_append(stand: Stand, result: Result, scopes: tuple[str, ...]) -> t
     for label, seconds in at[ROUND_TRIP].items():
         zero = ms(at[0.0][label])
         result.rows.append(
-            [label, ratio(seconds / limit), ms(seconds), zero, str(trips[label]), sent[label]]
+            [
+                label,
+                ratio(seconds / limit),
+                ms(seconds),
+                zero,
+                str(trips.get(label, "")),
+                sent.get(label, ""),
+            ]
         )
     result.plot = Plot(
         f"{result.title}, 5 ms a round trip",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import statistics
 import time
 from collections import Counter
 from typing import Any
@@ -13,16 +14,17 @@ from benchmarks.cosmos import EVERYTHING, Bare, InProcess, OverHttp, in_process
 from benchmarks.lanes import EVENTS_OF_A_TURN, Append, Turn
 from benchmarks.material import event
 from benchmarks.measure import Effort, Lane, Timing, clock, compare
+from benchmarks.peers import Peer
 from benchmarks.results import Plot, Result, Target, ms, ratio, size
-from benchmarks.stand import BARE, COUNTED, IN_PROCESS, OURS, Stand
+from benchmarks.stand import BARE, COUNTED, IN_PROCESS, IN_PROCESS_THREAD, OURS, THREAD, Stand
 from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 SESSIONS = 64
 
 
-async def both(stand: Stand) -> tuple[InProcess, Bare]:
+async def both(stand: Stand, label: str = IN_PROCESS) -> tuple[InProcess, Bare]:
     """Ours and the SDK alone on the same emulator, in this process."""
-    peer = await stand.peer(IN_PROCESS)
+    peer = await stand.peer(label, 0)
     assert isinstance(peer, InProcess)
     bare = Bare(in_process(peer.emulator))
     await bare.open()
@@ -39,12 +41,8 @@ async def throughput(stand: Stand) -> Result:
         ["", "× bare creates", "a second"],
     )
     peer, bare = await both(stand)
+    on_thread = await stand.peer(IN_PROCESS_THREAD, 0)
     document = await stand.event_document()
-    sessions = [await peer.get(await stand.session(peer, 1)) for _ in range(SESSIONS)]
-
-    async def appends(session: Any, events: list[Any]) -> None:
-        for new in events:
-            await peer.service.append_event(session, new)
 
     async def creates() -> None:
         for _ in range(each):
@@ -56,17 +54,12 @@ async def throughput(stand: Stand) -> Result:
         return clock() - start
 
     caught_up: list[float] = []
-
-    async def ours() -> float:
-        new = [[event() for _ in range(each)] for _ in sessions]
-        start = clock()
-        await asyncio.gather(*(appends(*pair) for pair in zip(sessions, new, strict=True)))
-        spent = clock() - start
-        await peer.settle()
-        caught_up.append(clock() - start)
-        return spent
-
-    timings = await compare({BARE: bare_lane, OURS: ours}, Effort(stand.effort.runs, 3))
+    lanes = {
+        BARE: bare_lane,
+        OURS: await many_appends(stand, peer, each, caught_up),
+        THREAD: await many_appends(stand, on_thread, each, []),
+    }
+    timings = await compare(lanes, Effort(stand.effort.runs, 3))
     timings[f"{OURS}, until the session documents have followed"] = Timing.of([caught_up[1:]])
     limit = timings[BARE].seconds
     for label, timing in timings.items():
@@ -76,6 +69,26 @@ async def throughput(stand: Stand) -> Result:
         Target("throughput, by bare creates", "≥", 0.8, limit / timings[OURS].seconds)
     ]
     return result
+
+
+async def many_appends(stand: Stand, peer: Peer, each: int, caught_up: list[float]) -> Lane:
+    """So many appends to each of the sessions, side by side."""
+    sessions = [await peer.get(await stand.session(peer, 1)) for _ in range(SESSIONS)]
+
+    async def appends(session: Any, events: list[Any]) -> None:
+        for new in events:
+            await peer.service.append_event(session, new)
+
+    async def lane() -> float:
+        new = [[event() for _ in range(each)] for _ in sessions]
+        start = clock()
+        await asyncio.gather(*(appends(*pair) for pair in zip(sessions, new, strict=True)))
+        spent = clock() - start
+        await peer.settle()
+        caught_up.append(clock() - start)
+        return spent
+
+    return lane
 
 
 async def cpu_of(work: Lane, times: int) -> float:
@@ -134,13 +147,20 @@ async def cpu(stand: Stand) -> Result:
         return 0
 
     session = await peer.get(session_id)
-    ready = [event() for _ in range(stand.effort.runs * (times + 1))]
+    ready = [event() for _ in range(2 * stand.effort.runs * (times + 1))]
 
     async def append() -> float:
         await peer.service.append_event(session, ready.pop())
         return 0
 
-    runs = []
+    on_thread = await stand.peer(IN_PROCESS_THREAD, 0)
+    of_thread = await on_thread.get(await stand.session(on_thread, 1))
+
+    async def append_on_thread() -> float:
+        await on_thread.service.append_event(of_thread, ready.pop())
+        return 0
+
+    runs, threads = [], []
     sdk = {"create": create, "replace": replace, "read": read, "query": query}
     for _ in range(stand.effort.runs):
         costs = {name: await cpu_of(work, times) for name, work in sdk.items()}
@@ -149,6 +169,8 @@ async def cpu(stand: Stand) -> Result:
         await peer.settle()
         sent = Counter(charge.request for charge in peer.charges)
         runs.append((ours, costs, {name: sent[name] / (times + 1) for name in sdk}))
+        threads.append(await cpu_of(append_on_thread, times) - ours)
+        await on_thread.settle()
     runs.sort(key=lambda run: run[0] - sum(run[1][name] * run[2][name] for name in sdk))
     ours, costs, sent_each = runs[len(runs) // 2]
     own = sum(costs[name] * sent_each[name] for name in sdk)
@@ -158,6 +180,8 @@ async def cpu(stand: Stand) -> Result:
             result.rows.append([label, ms(costs[name]), ms(costs[name] * sent_each[name])])
     result.rows.append(["the service's own", "", ms(ours - own)])
     result.rows.append(["all", "", ms(ours)])
+    more = statistics.median(threads)
+    result.rows.append(["more on a thread of its own: the hop there and back", "", ms(more)])
     result.targets = [
         Target("CPU of an append beyond the SDK's own", "≤", 0.15, (ours - own) * 1e3, "ms")
     ]

@@ -9,6 +9,7 @@ from benchmarks.stand import (
     BARE_TURN,
     COUNTED,
     IN_MEMORY,
+    IN_PROCESS,
     LOCAL,
     LOOKED,
     NETWORKED,
@@ -17,6 +18,7 @@ from benchmarks.stand import (
     POSTGRES_NO_PING,
     REDIS,
     ROUND_TRIP,
+    THREAD,
     UNSEEN,
     Stand,
 )
@@ -38,12 +40,12 @@ async def turn(stand: Stand) -> Result:
         document = await stand.event_document()
         lanes: dict[str, Lane] = {BARE_TURN: creates(bare, document, 1 + EVENTS_OF_A_TURN)}
         trips[BARE_TURN] = str(1 + EVENTS_OF_A_TURN)
-        for label in (OURS, UNSEEN, *NETWORKED, *LOCAL):
+        for label in (OURS, UNSEEN, THREAD, IN_PROCESS, *NETWORKED, *LOCAL):
             peer = await stand.peer(OURS if label == UNSEEN else label, round_trip)
             sessions = [
                 await stand.session(peer, HISTORY) for _ in range(stand.effort.total + COUNTED)
             ]
-            if label == OURS:
+            if label in (OURS, THREAD, IN_PROCESS):
                 for session_id in sessions:
                     await peer.get(session_id)
             lane = Turn(peer, iter(sessions))
