@@ -47,9 +47,9 @@ class HomeLoop:
         """Waits for the calls under way, and closes what lives here. From any loop."""
         if asyncio.get_running_loop() is self.loop:
             await self._close()
-        elif not self.loop.is_closed():
+        elif self.loop.is_running():
             elsewhere = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
-            with contextlib.suppress(TimeoutError):  # it is stuck, or has stopped: nobody can
+            with contextlib.suppress(TimeoutError):  # it is blocked
                 await asyncio.wait_for(asyncio.wrap_future(elsewhere), 2 * CLOSE_TIMEOUT)
 
     async def _close(self) -> None:
