@@ -8,10 +8,10 @@ from typing import Any
 from . import charges
 from .catalog import FEEDS, Catalog, Resource
 from .documents import check_id, check_size, dumps, load_object
-from .errors import BadRequest, NotAllowed, NotFound
+from .errors import BadRequest, CrossPartitionDisabled, NotAllowed, NotFound
 from .messages import JSON, Document, Request, Response
 from .permissions import ResourceTokens, check_definition
-from .query_routes import query_spec, run_page
+from .query_routes import crosses, query_spec, run_page
 from .ranges import count_for
 from .sources import TableSource
 from .storage import Storage
@@ -50,8 +50,8 @@ class CatalogRoutes:
         operation = request.operation
         if operation == "query":
             text, parameters = query_spec(request)
-            if kind == "conflicts":
-                _check_scope(request)
+            if kind == "conflicts" and request.partition_key is None and not crosses(request):
+                raise CrossPartitionDisabled
             return self._list(request, kind, parent, text, parameters)
         if operation == "list":
             return self._list(request, kind, parent, "SELECT * FROM r", [])
@@ -150,7 +150,8 @@ class CatalogRoutes:
             source = TableSource(
                 connection, "resources", ["kind = ?", "parent = ?"], [kind, parent_rid]
             )
-            page = run_page(request, text, parameters, source)
+            place = request.headers.get("x-ms-continuation")
+            page = run_page(request, text, parameters, source, continuation=place)
         if kind == "permissions":
             for permission in page.items:
                 permission["_token"] = self._tokens.issue(permission)
@@ -163,18 +164,6 @@ class CatalogRoutes:
         if page.continuation:
             headers["x-ms-continuation"] = page.continuation
         return Response(200, headers, dumps(body).encode())
-
-
-def _check_scope(request: Request) -> None:
-    """A query over the conflicts of all partitions must say that it means it."""
-    if "x-ms-documentdb-partitionkey" not in request.headers and not request.flag(
-        "x-ms-documentdb-query-enablecrosspartition"
-    ):
-        raise BadRequest(
-            "Cross partition query is required but disabled. Please set "
-            "x-ms-documentdb-query-enablecrosspartition to true, specify "
-            "x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
-        )
 
 
 def _offer(headers: dict[str, str]) -> Document | None:

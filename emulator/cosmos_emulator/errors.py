@@ -97,6 +97,17 @@ class BadQuery(BadRequest):
         return self._details
 
 
+class CrossPartitionDisabled(BadRequest):
+    """A query over all partitions must say that it means it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Cross partition query is required but disabled. Please set "
+            "x-ms-documentdb-query-enablecrosspartition to true, specify "
+            "x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+        )
+
+
 class MustBeMerged(BadRequest):
     """A query whose answers for several ranges the client has to merge, by the plan it gets."""
 

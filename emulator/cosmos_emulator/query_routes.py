@@ -13,7 +13,7 @@ from .change_feed import Selection
 from .clock import Clock
 from .containers import Container
 from .documents import dumps, load_object
-from .errors import BadQuery, BadRequest, CosmosError, MustBeMerged
+from .errors import BadQuery, BadRequest, CosmosError, CrossPartitionDisabled, MustBeMerged
 from .messages import JSON, Request, Response
 from .partition_keys import MAX_EPK, parse_header
 from .sources import ItemSource, TableSource
@@ -65,8 +65,12 @@ class QueryRoutes:
         with self._storage.reading() as connection:
             container = self._catalog.container_of(request)
             selection = self.selection(request, container)
-            if selection.across_partitions and len(container.ranges) > 1:
-                _check_mergeless(container, text, parameters)
+            place = request.headers.get("x-ms-continuation")
+            number = None
+            if selection.across_partitions and _is_appended(request, container, text, parameters):
+                number, place = _part(container, place)
+                part = container.ranges[number]
+                selection = Selection(None, (part.low, part.high))
             source = ItemSource(
                 self._storage,
                 connection,
@@ -80,6 +84,7 @@ class QueryRoutes:
                 text,
                 parameters,
                 source,
+                continuation=place,
                 across_partitions=selection.across_partitions,
                 vector_policy=container.vector_policy,
                 computed_properties=container.computed_properties,
@@ -93,8 +98,9 @@ class QueryRoutes:
             "x-ms-item-count": str(len(page.items)),
             **container.session_headers(lsn, selection.key, selection.epk_range),
         }
-        if page.continuation:
-            headers["x-ms-continuation"] = page.continuation
+        place = page.continuation if number is None else _next(container, number, page.continuation)
+        if place:
+            headers["x-ms-continuation"] = place
         text = dumps(body)
         if request.flag("x-ms-documentdb-populatequerymetrics"):
             headers["x-ms-documentdb-query-metrics"] = _metrics(page, started, len(text))
@@ -125,14 +131,41 @@ class QueryRoutes:
         return Selection(container.keys.of_header(header), epk_range)
 
 
-def _check_mergeless(container: Container, text: str, parameters: list[dict[str, Any]]) -> None:
-    """The gateway appends the answers of ranges to each other; it does not sort or add them up."""
+def crosses(request: Request) -> bool:
+    """Whether a query says that it is about all partitions. A feed always is."""
+    return request.operation != "query" or request.flag(
+        "x-ms-documentdb-query-enablecrosspartition"
+    )
+
+
+def _is_appended(
+    request: Request, container: Container, text: str, parameters: list[dict[str, Any]]
+) -> bool:
+    """Whether ranges answer one after the other: the gateway does not sort or add up for them."""
     try:
-        is_refused = query.must_be_merged(text)
+        if not crosses(request) and not query.speaks_of(text, container.keys.paths[0]):
+            raise CrossPartitionDisabled
+        split = query.split(text) if len(container.ranges) > 1 else query.Split.WHOLE
     except query.QueryError as error:
         raise BadQuery(error.message, error.body()) from error
-    if is_refused:
+    if split is query.Split.MERGED:
         raise MustBeMerged(_described(container, text, parameters))
+    return split is query.Split.APPENDED
+
+
+def _part(container: Container, place: str | None) -> tuple[int, str | None]:
+    """Which range is next, and where in it."""
+    number, _, token = (place or "0:").partition(":")
+    if not number.isdecimal() or int(number) >= len(container.ranges):
+        raise BadRequest("Invalid Continuation Token")
+    return int(number), token or None
+
+
+def _next(container: Container, number: int, token: str | None) -> str | None:
+    """The place behind a page of a range: in the same one, in the next one, or at the end."""
+    if token is not None:
+        return f"{number}:{token}"
+    return f"{number + 1}:" if number + 1 < len(container.ranges) else None
 
 
 def _described(
@@ -215,6 +248,7 @@ def run_page(
     parameters: list[dict[str, Any]],
     source: query.Source,
     *,
+    continuation: str | None,
     policy: dict[str, Any] | None = None,
     **options: Any,
 ) -> query.Page:
@@ -227,7 +261,7 @@ def run_page(
             parameters,
             source,
             max_items=page_size(request),
-            continuation=request.headers.get("x-ms-continuation"),
+            continuation=continuation,
             **options,
         )
     except query.QueryError as error:

@@ -140,6 +140,24 @@ def test_each_range_is_asked_by_itself(both):
     assert [each for each in asked if each[0] != "list"] == queries
 
 
+def test_a_plain_query_goes_through_the_ranges_page_by_page(both):
+    (_, emulator), (_, container) = both
+    emulator.clear_requests()
+    text = "SELECT VALUE c.n FROM c WHERE c.n < 30"
+    found = container.query_items(text, enable_cross_partition_query=True, max_item_count=4)
+    pages = [list(page) for page in found.by_page()]
+    assert sorted(n for page in pages for n in page) == list(range(30))
+    assert len(pages) > PARTITIONS
+    assert {(each.operation, each.status) for each in emulator.requests} == {("query", 200)}
+
+
+def test_a_place_that_is_none_is_refused(both):
+    for place in ("9:", "x", "-1:", "1:x"):
+        found = both[1][1].query_items("SELECT * FROM c", enable_cross_partition_query=True)
+        with pytest.raises(CosmosHttpResponseError, match="Invalid Continuation Token"):
+            next(found.by_page(place))
+
+
 def test_one_partition_key_needs_no_merging(both):
     (_, emulator), (_, container) = both
     emulator.clear_requests()
@@ -175,12 +193,25 @@ def test_the_closest_vectors_of_all_ranges():
         assert set(found) == {"3", "4", "5"}
 
 
+def test_a_query_across_partitions_must_be_meant(both):
+    for container in both[1]:
+        with pytest.raises(CosmosHttpResponseError, match="required but disabled"):
+            list(container.query_items("SELECT * FROM c WHERE c.n = 1"))
+        fixed = container.query_items("SELECT VALUE c.n FROM c WHERE c.pk = 'key 3'")
+        assert sorted(fixed) == [3, 20, 37, 54]
+        assert list(container.query_items("SELECT VALUE 1")) == [1]
+
+
 def test_the_refusal_carries_the_plan():
     with Emulator(partitions=2) as emulator:
         make_container(emulator)
-        query = {"query": "SELECT VALUE COUNT(1) FROM c"}
         status, body = send(
-            emulator, "POST", "/dbs/db/colls/c/docs", query, x_ms_documentdb_isquery="true"
+            emulator,
+            "POST",
+            "/dbs/db/colls/c/docs",
+            {"query": "SELECT VALUE COUNT(1) FROM c"},
+            x_ms_documentdb_isquery="true",
+            x_ms_documentdb_query_enablecrosspartition="True",
         )
         assert status == 400
         plan = json.loads(body["additionalErrorInfo"])

@@ -1,6 +1,6 @@
 """The query language of Azure Cosmos DB for NoSQL."""
 
-from .description import describe, must_be_merged
+from .description import Split, describe, speaks_of, split
 from .engine import Page, Source, run
 from .errors import ContinuationError, QueryError
 from .indexing import check_order
@@ -11,10 +11,12 @@ __all__ = [
     "Page",
     "QueryError",
     "Source",
+    "Split",
     "check_order",
     "describe",
     "index_terms",
-    "must_be_merged",
     "run",
+    "speaks_of",
+    "split",
     "sql_order_terms",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
@@ -22,20 +23,37 @@ _AGGREGATE_NAMES = {name: name.capitalize() for name in AGGREGATES} | {"AVG": "A
 _EVERYWHERE = {"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive": False}
 
 
-def must_be_merged(text: str) -> bool:
-    """Whether the answer for several ranges is more than the answers of each, one after another.
+class Split(Enum):
+    """How the answers of several ranges become one."""
 
-    QueryError for aggregates that the service leaves to no SDK.
-    """
+    APPENDED = "one after the other"
+    MERGED = "by the client, which must sort, cut or add them up"
+    WHOLE = "not at all: the question is asked once, about all of them"
+
+
+def split(text: str) -> Split:
+    """QueryError for aggregates that the service leaves to no SDK."""
     compiled = plan(text)
     query = compiled.query
     if not query.sources or query.ranked:
-        return False
-    if compiled.inner is not None and _is_merged(compiled.inner.query):
-        return _counts_distinct(compiled)
+        return Split.WHOLE
+    if compiled.inner is not None and _features(compiled.inner.query):
+        return Split.MERGED if _counts_distinct(compiled) else Split.WHOLE
     if has_aggregate(query.selection):
         check_aggregate(query)
-    return _is_merged(query)
+    return Split.MERGED if _features(query) else Split.APPENDED
+
+
+def speaks_of(text: str, path: tuple[str, ...]) -> bool:
+    """Whether a query may be about some values of a path only, or needs no documents at all."""
+    query = plan(text).query
+    if not query.sources:
+        return True
+    alias = query.sources[0].alias
+    return any(
+        isinstance(node, nodes.Member) and nodes.property_path(node) == (alias, path)
+        for node in nodes.walk(query.where)
+    )
 
 
 def describe(
@@ -100,10 +118,6 @@ def _info(query: nodes.Query, values: Row) -> dict[str, Any]:
         "hasSelectValue": isinstance(query.selection, nodes.Value),
         "hasNonStreamingOrderBy": scored,
     }
-
-
-def _is_merged(query: nodes.Query) -> bool:
-    return bool(_features(query))
 
 
 def _features(query: nodes.Query) -> set[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosmos_emulator.query import QueryError, describe, must_be_merged
+from cosmos_emulator.query import QueryError, Split, describe, split
 
 FILTER = "{documentdb-formattableorderbyquery-filter}"
 
@@ -184,25 +184,27 @@ def test_a_client_that_cannot_merge_gets_no_plan():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("SELECT * FROM c WHERE c.a > 1", False),
-        ("SELECT VALUE t FROM c JOIN t IN c.tags", False),
-        ("SELECT TOP 1 5", False),
-        ("SELECT c.n, (SELECT VALUE COUNT(1) FROM t IN c.tags) AS tags FROM c", False),
-        ("SELECT TOP 1 * FROM c", True),
-        ("SELECT * FROM c ORDER BY c.a", True),
-        ("SELECT * FROM c OFFSET 1 LIMIT 2", True),
-        ("SELECT DISTINCT c.a FROM c", True),
-        ("SELECT VALUE COUNT(1) FROM c", True),
-        ("SELECT c.a FROM c GROUP BY c.a", True),
-        ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.a FROM c)", True),
-        ("SELECT VALUE COUNT(1) FROM (SELECT VALUE c.a FROM c)", True),
+        ("SELECT * FROM c WHERE c.a > 1", Split.APPENDED),
+        ("SELECT VALUE t FROM c JOIN t IN c.tags", Split.APPENDED),
+        ("SELECT c.n, (SELECT VALUE COUNT(1) FROM t IN c.tags) AS k FROM c", Split.APPENDED),
+        ("SELECT TOP 1 * FROM c", Split.MERGED),
+        ("SELECT * FROM c ORDER BY c.a", Split.MERGED),
+        ("SELECT * FROM c OFFSET 1 LIMIT 2", Split.MERGED),
+        ("SELECT DISTINCT c.a FROM c", Split.MERGED),
+        ("SELECT VALUE COUNT(1) FROM c", Split.MERGED),
+        ("SELECT c.a FROM c GROUP BY c.a", Split.MERGED),
+        ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.a FROM c)", Split.MERGED),
+        ("SELECT VALUE COUNT(1) FROM (SELECT VALUE c.a FROM c)", Split.MERGED),
+        ("SELECT VALUE x FROM (SELECT TOP 3 VALUE c.a FROM c) AS x", Split.WHOLE),
+        ("SELECT * FROM c ORDER BY RANK FullTextScore(c.text, 'a')", Split.WHOLE),
+        ("SELECT TOP 1 5", Split.WHOLE),
     ],
 )
-def test_what_ranges_cannot_answer_one_after_the_other(text, expected):
-    assert must_be_merged(text) is expected
+def test_how_the_answers_of_ranges_become_one(text, expected):
+    assert split(text) is expected
 
 
 def test_aggregates_that_no_sdk_puts_together():
     for text in ("SELECT COUNT(1) FROM c", "SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a"):
         with pytest.raises(QueryError, match="VALUE <AggregateFunc>"):
-            must_be_merged(text)
+            split(text)
