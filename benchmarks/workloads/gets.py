@@ -72,6 +72,33 @@ async def get_cold(stand: Stand) -> Result:
     return result
 
 
+async def growth(
+    stand: Stand, result: Result, label: str, lengths: tuple[int, int], recent: int | None = None
+) -> tuple[float, float]:
+    """Gets of a short and of a long session, a row for each.
+
+    Returns how many times as long the long one takes, and how many times as many bytes.
+    """
+    peer = await stand.peer(label)
+    lanes: dict[str, Lane] = {}
+    traffic: dict[str, Traffic] = {}
+    for length in lengths:
+        name = f"{length:,}"
+        lanes[name] = gets(peer, await stand.past(peer, length), recent=recent)
+        await lanes[name]()
+        traffic[name] = await stand.count(peer.port, lanes[name])
+    timings = await compare(lanes, Effort(stand.effort.runs, 9))
+    short, long = lanes
+    for length, name in zip(lengths, lanes, strict=True):
+        seconds = timings[name].seconds
+        times = seconds / timings[short].seconds
+        result.rows.append(row(label, length, times, seconds, traffic[name]))
+    return (
+        timings[long].seconds / timings[short].seconds,
+        traffic[long].down / traffic[short].down,
+    )
+
+
 async def get_warm(stand: Stand) -> Result:
     """A long session that this process has seen: only what is new crosses the wire."""
     result = Result(
@@ -79,35 +106,13 @@ async def get_warm(stand: Stand) -> Result:
         "Get of a session that this process has seen, at 5 ms",
         ["", "events", "× 50 events", "time", "round trips", "received"],
     )
-    peer = await stand.peer(OURS)
-    lanes: dict[str, Lane] = {}
-    traffic: dict[str, Traffic] = {}
     lengths = (50, 1000 if stand.quick else 5000)
-    for length in lengths:
-        name = f"{length:,}"
-        lanes[name] = gets(peer, await stand.past(peer, length))
-        await lanes[name]()
-        traffic[name] = await stand.count(peer.port, lanes[name])
-    timings = await compare(lanes, Effort(stand.effort.runs, 9))
     short, long = (f"{length:,}" for length in lengths)
-    for length in lengths:
-        name = f"{length:,}"
-        seconds = timings[name].seconds
-        result.rows.append(
-            row(OURS, length, seconds / timings[short].seconds, seconds, traffic[name])
-        )
+    time, received = await growth(stand, result, OURS, lengths)
     result.targets = [
+        Target(f"get of {long} events, warm, by that of {short}", "≤", 2, time),
         Target(
-            f"get of {long} events, warm, by that of {short}",
-            "≤",
-            2,
-            timings[long].seconds / timings[short].seconds,
-        ),
-        Target(
-            f"get of {long} events, warm: bytes received, by that of {short}",
-            "≤",
-            1.1,
-            traffic[long].down / traffic[short].down,
+            f"get of {long} events, warm: bytes received, by that of {short}", "≤", 1.1, received
         ),
     ]
     return result
@@ -121,30 +126,11 @@ async def get_recent(stand: Stand) -> Result:
         ["", "events", "× 100 events", "time", "round trips", "received"],
     )
     lengths = (100, 1000 if stand.quick else 10_000)
+    short, long = (f"{length:,}" for length in lengths)
     for label in (UNSEEN, POSTGRES, REDIS):
-        peer = await stand.peer(label)
-        lanes: dict[str, Lane] = {}
-        traffic: dict[str, Traffic] = {}
-        for length in lengths:
-            name = f"{length:,}"
-            lanes[name] = gets(peer, await stand.past(peer, length), recent=50)
-            await lanes[name]()
-            traffic[name] = await stand.count(peer.port, lanes[name])
-        timings = await compare(lanes, Effort(stand.effort.runs, 9))
-        short, long = (f"{length:,}" for length in lengths)
-        for length in lengths:
-            name = f"{length:,}"
-            seconds = timings[name].seconds
-            result.rows.append(
-                row(label, length, seconds / timings[short].seconds, seconds, traffic[name])
-            )
+        time, _ = await growth(stand, result, label, lengths, recent=50)
         if label == UNSEEN:
             result.targets = [
-                Target(
-                    f"get of the last 50 of {long} events, by that of {short}",
-                    "≤",
-                    1.2,
-                    timings[long].seconds / timings[short].seconds,
-                )
+                Target(f"get of the last 50 of {long} events, by that of {short}", "≤", 1.2, time)
             ]
     return result
