@@ -83,7 +83,9 @@ ResourceName = Annotated[str, AfterValidator(_resource_name)]
 class Settings(BaseModel):
     """Which account, database and containers, and how to get in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
+    )
 
     endpoint: Annotated[str, AfterValidator(_endpoint)] = Field(
         description="The account's URI, or `embedded:<file>` for the embedded emulator"

@@ -125,9 +125,10 @@ def moment(timestamp: float) -> str:
 def event_rows(events: list[Event], first: int = 1, before: Event | None = None) -> Table:
     """One row per event."""
     table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right", style="dim", no_wrap=True)
-    table.add_column(justify="right", style="dim", no_wrap=True)
-    table.add_column(style="bold", no_wrap=True)
+    # So wide that what `tail` prints later stands below what it printed before.
+    table.add_column(justify="right", style="dim", no_wrap=True, min_width=4)
+    table.add_column(justify="right", style="dim", no_wrap=True, min_width=len(moment(0)))
+    table.add_column(style="bold", no_wrap=True, min_width=8)
     table.add_column(ratio=1)
     table.add_column(justify="right", style="dim", no_wrap=True)
     for number, event in enumerate(events, first):
