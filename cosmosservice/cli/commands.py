@@ -16,7 +16,6 @@ from cosmosservice.cli.console import (
     Commands,
     Problem,
     UsageProblem,
-    err,
     json_option,
     out,
     print_json,
@@ -130,7 +129,7 @@ def init(form: str | None, uri: str | None) -> None:
         )
     run(_create(uri))
     names = f"{settings.session_container} and {settings.conversation_container}"
-    err.print(f"Database {settings.database} has the containers {names}.")
+    click.echo(f"Database {settings.database} has the containers {names}.", err=True)
 
 
 async def _create(uri: str | None) -> None:
@@ -156,13 +155,13 @@ def init_agent(folder: Path, yaml: bool) -> None:
     path = folder / name
     if path.exists():
         if "cosmosservice.adk" in path.read_text(encoding="utf-8"):
-            err.print(f"{path} knows cosmosdb:// already.")
+            click.echo(f"{path} knows cosmosdb:// already.", err=True)
             return
         raise Problem(f"{path} exists. Add to it:\n\n{text}")
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    err.print(f"Wrote {path}. Now:")
-    out.print(f'adk web --session_service_uri="cosmosdb://embedded/sessions.db" {folder}')
+    click.echo(f"Wrote {path}. Now:", err=True)
+    click.echo(f'adk web --session_service_uri="cosmosdb://embedded/sessions.db" {folder}')
 
 
 @cli.command()

@@ -157,10 +157,11 @@ def print_report(report: Report, *, dry_run: bool, as_json: bool) -> None:
             out.print(
                 f"Read again and found alike: {counted(verified.sessions, 'session')},"
                 f" {counted(verified.events, 'event')}, state of"
-                f" {counted(verified.users, 'user')} and {counted(verified.apps, 'app')}"
+                f" {counted(verified.users, 'user')} and {counted(verified.apps, 'app')}",
+                soft_wrap=True,
             )
         for problem in report.problems:
-            err.print(clean(problem), markup=False)
+            err.print(clean(problem), markup=False, soft_wrap=True)
     if report.problems:
         number = counted(len(report.problems), "difference")
         raise Problem(f"{number} between the source and the target.")

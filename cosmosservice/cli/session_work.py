@@ -265,7 +265,8 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
     ]
     if told:
         line = f"{' / '.join(name)}: {'; '.join(told)}"
-        out.print(clean(line), style="" if report.healthy else "red", markup=False)
+        style = "" if report.healthy else "red"
+        out.print(clean(line), style=style, markup=False, soft_wrap=True)
 
 
 def _some(places: list[int]) -> str:
