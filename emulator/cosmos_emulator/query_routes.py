@@ -89,9 +89,9 @@ class QueryRoutes:
                 vector_policy=container.vector_policy,
                 computed_properties=container.computed_properties,
                 policy=container.definition["indexingPolicy"],
+                verbatim=True,
             )
             lsn = self._catalog.lsn(container)
-        body = {"_rid": container.rid, "Documents": page.items, "_count": len(page.items)}
         headers = {
             "content-type": JSON,
             "x-ms-request-charge": f"{charges.query(page.scanned, page.scanned_bytes):.2f}",
@@ -101,7 +101,7 @@ class QueryRoutes:
         place = page.continuation if number is None else _next(container, number, page.continuation)
         if place:
             headers["x-ms-continuation"] = place
-        text = dumps(body)
+        text = _answer(container, page)
         if request.flag("x-ms-documentdb-populatequerymetrics"):
             headers["x-ms-documentdb-query-metrics"] = _metrics(page, started, len(text))
         if request.flag("x-ms-cosmos-populateindexmetrics"):
@@ -129,6 +129,12 @@ class QueryRoutes:
             start = container.keys.epk(key)
             return Selection(None, (start, start + "FF"))
         return Selection(container.keys.of_header(header), epk_range)
+
+
+def _answer(container: Container, page: query.Page) -> str:
+    documents = (item if isinstance(item, query.Verbatim) else dumps(item) for item in page.items)
+    rid, count = dumps(container.rid), len(page.items)
+    return f'{{"_rid":{rid},"Documents":[{",".join(documents)}],"_count":{count}}}'
 
 
 def crosses(request: Request) -> bool:

@@ -1,7 +1,7 @@
 """The query language of Azure Cosmos DB for NoSQL."""
 
 from .description import Split, describe, speaks_of, split
-from .engine import Page, Source, run
+from .engine import Page, Source, Verbatim, run
 from .errors import ContinuationError, QueryError
 from .indexing import check_order
 from .ordering import index_terms, sql_order_terms
@@ -12,6 +12,7 @@ __all__ = [
     "QueryError",
     "Source",
     "Split",
+    "Verbatim",
     "check_order",
     "describe",
     "index_terms",

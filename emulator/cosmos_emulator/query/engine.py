@@ -38,6 +38,12 @@ class Source(Protocol):
     ) -> Iterator[tuple[int, str | bytes]]: ...
 
 
+class Verbatim(str):
+    """A whole document as the JSON text that is stored: it can be passed on without a look."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     items: list[Any]
@@ -57,8 +63,10 @@ def run(
     across_partitions: bool = False,
     vector_policy: Mapping[tuple[str, ...], str] = MappingProxyType({}),
     computed_properties: Computed = (),
+    verbatim: bool = False,
 ) -> Page:
-    """One page of the answer. `max_items` of -1: as many as fit into `max_bytes`.
+    """One page of the answer. `max_items` of -1: as many as fit into `max_bytes`. With `verbatim`
+    items may be Verbatim, where that spares reading documents.
 
     A query across partitions aggregates as SDKs do it for the service: only `SELECT VALUE` of one
     aggregate, null where that is undefined. `vector_policy` names the distance function of paths,
@@ -72,9 +80,8 @@ def run(
             tokens.read(continuation, checksum, keys_of_order=keys) if continuation else Place(0)
         )
         bindings = {**_bindings(parameters), VECTOR_POLICY: vector_policy}
-        return _Run(query, bindings, source, across_partitions=across_partitions).page(
-            place, checksum, max_items if max_items > 0 else None, max_bytes
-        )
+        this = _Run(query, bindings, source, across_partitions=across_partitions, verbatim=verbatim)
+        return this.page(place, checksum, max_items if max_items > 0 else None, max_bytes)
     except RecursionError:
         raise QueryError("The query is nested too deeply.", code="SC3014") from None
 
@@ -103,7 +110,13 @@ _ALL = Segment(None, (), ("rowid",))
 
 class _Run:
     def __init__(
-        self, query: Plan, parameters: Row, source: Source, *, across_partitions: bool
+        self,
+        query: Plan,
+        parameters: Row,
+        source: Source,
+        *,
+        across_partitions: bool,
+        verbatim: bool = False,
     ) -> None:
         self._one_aggregate = query.grouping is not None and not query.keys
         self._across_partitions = across_partitions
@@ -117,12 +130,16 @@ class _Run:
         self._terms = self._pushed_order()
         self._condition = self._pushed_condition()
         self._type_is_fixed = self._sorted_type_is_fixed()
+        self._verbatim = verbatim and self._is_whole_rows()
         self._scanned = 0
         self._scanned_bytes = 0
 
     def page(self, place: Place, checksum: int, most: int | None, max_bytes: int) -> Page:
         streaming = self._terms is not None
-        results = self._stream(place, most) if streaming else self._computed(place)
+        if self._verbatim and (place.keys is not None or not place.returned):
+            results = self._texts(place, most)
+        else:
+            results = self._stream(place, most) if streaming else self._computed(place)
         left = None if self._most is None else self._most - place.returned
         items: list[Any] = []
         size = 0
@@ -145,7 +162,7 @@ class _Run:
         if more and last is not None:
             returned = place.returned + len(items)
             behind = (
-                tokens.place_behind(returned, last.keys, last.rowid, last.of_row + 1)
+                tokens.place_behind(returned, self._keys_of(last), last.rowid, last.of_row + 1)
                 if streaming
                 else Place(returned)
             )
@@ -187,7 +204,40 @@ class _Run:
         pushdown = Pushdown(self._alias, self._parameters)
         return pushdown.fixed_rank(where, self._terms[0].path) is not None
 
-    # The two ways through the documents
+    def _is_whole_rows(self) -> bool:
+        """Whether the rows that SQLite finds are the answer as they are."""
+        query = self._plan.query
+        return (
+            isinstance(query.selection, nodes.Star)
+            and self._alias is not None
+            and self._terms is not None
+            and not self._skip
+            and len(query.sources) == 1
+            and (query.where is None or (self._condition is not None and self._condition.same))
+        )
+
+    # The three ways through the documents
+
+    def _texts(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
+        """The rows themselves, from behind the place on."""
+        assert self._terms is not None
+        start = None if place.keys is None else (place.keys, place.rowid)
+        limit = self._limit(most, 0, 0) if start is None else None
+        behind = start is None
+        for segment in segments(self._terms, start, type_is_fixed=self._type_is_fixed):
+            for rowid, body in self._rows(segment, limit, resumed=start is not None):
+                if not behind:
+                    position = (self._keys(json.loads(body)), rowid)
+                    assert start is not None
+                    behind = position != start and not self._is_before(position, start)
+                if behind:
+                    text = body if isinstance(body, str) else body.decode()
+                    yield _Result(Verbatim(text), len(body), rowid=rowid)
+
+    def _keys_of(self, result: _Result) -> tuple[SortKey, ...]:
+        if isinstance(result.value, Verbatim):
+            return self._keys(json.loads(result.value))
+        return result.keys
 
     def _stream(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
         """Results in SQLite's order, from the place on; reads no more than is asked for."""

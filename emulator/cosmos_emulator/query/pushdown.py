@@ -26,6 +26,7 @@ class Condition:
     sql: str
     params: tuple[Any, ...] = ()
     exact: bool = True
+    same: bool = False  # it means just what the query means: no look at the documents is needed
 
 
 def path_of(node: nodes.Expression, alias: str) -> tuple[str, ...] | None:
@@ -203,7 +204,7 @@ def _compare_id(symbol: str, value: Any, place: int) -> Condition | None:
         return Condition("1", exact=False)
     if place != STRING:
         return Condition("0")
-    return Condition(f"id {_loose(symbol)} ?", (value,)) if sortable(value) else None
+    return Condition(f"id {symbol} ?", (value,), same=True) if sortable(value) else None
 
 
 def _loose(symbol: str) -> str:
@@ -239,6 +240,7 @@ def _joined(operator: str, conditions: list[Condition], *, exact: bool) -> Condi
         _tree(operator, [condition.sql for condition in conditions]),
         params,
         exact and all(condition.exact for condition in conditions),
+        exact and all(condition.same for condition in conditions),
     )
 
 
