@@ -10,7 +10,7 @@ Events container, partition key /session_id. Created, never changed.
 Sessions container, partition key /user_id.
 
     session      session_id, user_id, app_name, status, incarnation, first_seq, revision, state,
-                 last_update_time, created_at, updated_at, pending?, replaced?, ttl?
+                 last_update_time, created_at, updated_at, pending?, unmerged?, replaced?, ttl?
     user_state   user_id, app_name, state, stamps
     app_state    the same, in a partition of its own
 """

@@ -61,7 +61,8 @@ class Erasure:
             )
         erased = await self._erase(key, dead, {own})
         body = document.with_status(PURGED) | {"state": {}, "ttl": PURGED_TTL}
-        body.pop("replaced", None)
+        for name in ("replaced", "unmerged", "pending"):
+            body.pop(name, None)
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
         self._views.drop(key)

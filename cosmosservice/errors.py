@@ -101,7 +101,8 @@ class StateUpdatePendingError(StorageError):
     """The event IS stored; its `user:` or `app:` state is not yet visible to other sessions.
 
     The session object holds the event. Nothing needs to be sent again: this process keeps trying
-    in the background, and otherwise the next reader of the session does it.
+    in the background, and otherwise the next reader of the session does it. If the reason is that
+    there is no room for it, it waits until there is.
     """
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from cosmosservice import telemetry
 from cosmosservice.concurrency import Locks, together
 from cosmosservice.cosmos_client import NotFound, PreconditionFailed
-from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey, StateKey
+from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey
 from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.event_log import EventLog, Record, is_deleted
 from cosmosservice.log_view import LogViews
 from cosmosservice.retention import must_renew, must_renew_events, renew_events, renewed
-from cosmosservice.session_documents import SessionDocument, SessionDocuments
+from cosmosservice.session_documents import Left, SessionDocument, SessionDocuments
 from cosmosservice.state_documents import Changes, StateDocuments, newest, record_changes
 
 logger = logging.getLogger("cosmosservice")
@@ -27,6 +27,10 @@ logger = logging.getLogger("cosmosservice")
 _QUIET = 2.0  # seconds without a new event after which the session document is written
 _LATEST = 10.0  # seconds after which it is written in any case
 _ATTEMPTS = 50
+_NO_ROOM = (
+    "Session %r: user: or app: state of its events has no room in its document. It stays in the"
+    " session's log, and is merged once there is room and somebody uses the session."
+)
 _RETRIES = 5  # of a failed background run, each after twice the pause of the one before
 
 
@@ -160,14 +164,23 @@ class Projector:
                     return
                 found = await self._behind(key, current)
                 records = _to_follow(key, found, accept_loss)
-                if not records and not current.pending and not must_renew(current.body):
+                late = await self._late(key, current)
+                renew = must_renew(current.body)
+                if not records and not late and not current.pending and not renew:
                     return
-                await self._settle(key, current, found)
+                left = await self._settle(key, current, late + found)
+                before = Left(current.unmerged, bool(current.pending))
+                if not accept_loss and not _all_of(current, late):
+                    left = Left(before.first, left.initial)
+                if left not in (before, Left()):
+                    logger.warning(_NO_ROOM, key.session_id)
+                if left == before and not records and not renew:
+                    return
                 events = must_renew_events(current.body)
                 if events:
                     await renew_events(self._log.container, key, incarnation)
                 try:
-                    body = renewed(current.followed(records), events=events)
+                    body = renewed(current.followed(records, left), events=events)
                     await self._documents.replace(current, body)
                 except PreconditionFailed:
                     await asyncio.sleep(0.002 * attempt)
@@ -191,34 +204,72 @@ class Projector:
             report_holes(current, mine, mine[0].seq)
         return mine
 
+    async def _late(self, key: SessionKey, current: SessionDocument) -> list[Record]:
+        """Events behind the revision whose user or app state did not fit when they were met."""
+        if current.unmerged is None:
+            return []
+        view = self._views.of(key)
+        found = None
+        if view is not None and view.incarnation == current.incarnation:
+            found = view.after(current.unmerged - 1)
+        if found is None:
+            found = await self._log.later(key, current.unmerged, current.revision + 1)
+        return [
+            record
+            for record in found
+            if record.seq <= current.revision and record.incarnation == current.incarnation
+        ]
+
     async def _settle(
         self, key: SessionKey, current: SessionDocument, records: list[Record]
-    ) -> None:
+    ) -> Left:
         """Merges the user and app state of events that somebody else appended, or that this
-        process could not merge: once the revision is past them nobody would look again."""
+        process could not merge: once the revision is past them nobody would look again. What there
+        is no room for is named in the document, and tried again by whoever meets it."""
         open_ones = [record for record in records if record.deltas.shared and not record.settled]
 
         def changes(kind: str) -> Changes:
             return newest((current.pending_changes(kind), record_changes(open_ones, kind)))
 
-        await self.merge(key, changes(USER_STATE), changes(APP_STATE))
+        rest = await self.merge(key, changes(USER_STATE), changes(APP_STATE))
+        stamps = {stamp for kept in rest.values() for stamp, _ in kept.values()}
+        first = None
         for record in open_ones:
-            record.settled = True
+            record.settled = (record.stamp, record.event_id) not in stamps
+            if not record.settled and first is None:
+                first = record.seq
+        initial = any(
+            stamp in stamps
+            for kind in (USER_STATE, APP_STATE)
+            for stamp, _ in current.pending_changes(kind).values()
+        )
+        return Left(first, initial)
 
-    async def merge(self, key: SessionKey, user: Changes, app: Changes) -> None:
-        """Both state documents side by side."""
-        targets: list[tuple[StateKey, Changes]] = [(key.user, user), (key.app, app)]
-        due = [self._states.merge(target, changes) for target, changes in targets if changes]
-        if len(due) == 1:
-            await due[0]
-        elif due:
-            await together(*due)
+    async def merge(self, key: SessionKey, user: Changes, app: Changes) -> dict[str, Changes]:
+        """Both state documents side by side. Returns what they have no room for, by scope."""
+        if not app:
+            found = [await self._states.merge(key.user, user), {}]
+        elif not user:
+            found = [{}, await self._states.merge(key.app, app)]
+        else:
+            due = self._states.merge(key.user, user), self._states.merge(key.app, app)
+            found = await together(*due)
+        return {"user:": found[0], "app:": found[1]}
 
 
 def _concerned(document: SessionDocument | None, incarnation: str) -> bool:
     return (
         document is not None and document.incarnation == incarnation and document.status == ACTIVE
     )
+
+
+def _all_of(current: SessionDocument, late: list[Record]) -> bool:
+    """Whether these are all events that may have changes which wait for room: a read may be old,
+    and a body may not show yet."""
+    if current.unmerged is None:
+        return True
+    expected = current.revision - current.unmerged + 1
+    return len(late) >= expected and not any(record.lost for record in late)
 
 
 def _to_follow(key: SessionKey, records: list[Record], accept_loss: bool) -> list[Record]:

@@ -91,7 +91,8 @@ class SessionReader:
             user_changes = newest((pending[USER_STATE], known.changes[USER_STATE]))
             app_changes = newest((pending[APP_STATE], known.changes[APP_STATE]))
             behind_documents = user.pending(user_changes) or app.pending(app_changes)
-            if behind or behind_documents or must_renew(document.body):
+            unmerged = document.unmerged is not None
+            if behind or behind_documents or unmerged or must_renew(document.body):
                 self._projector.schedule(key, document.incarnation)
             times = [record.timestamp for record in behind if record.is_event]
             # Not what the view has: an append of this process may have made it longer meanwhile.

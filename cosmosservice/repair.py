@@ -44,9 +44,11 @@ class RepairReport:
     holes: list[int] = field(default_factory=list)  # places in the log where a document is missing
     unreadable: list[int] = field(default_factory=list)  # events that are shown as placeholders
 
+    unmerged: list[str] = field(default_factory=list)  # keys that user: or app: has no room for
+
     @property
     def healthy(self) -> bool:
-        return not self.holes and not self.unreadable
+        return not self.holes and not self.unreadable and not self.unmerged
 
 
 async def repair(
@@ -66,7 +68,7 @@ async def repair(
         for record in found
         if record.incarnation == document.incarnation and record.seq >= document.first_seq
     ]
-    await store.projector.merge(
+    rest = await store.projector.merge(
         key,
         newest((document.pending_changes(USER_STATE), record_changes(mine, USER_STATE))),
         newest((document.pending_changes(APP_STATE), record_changes(mine, APP_STATE))),
@@ -91,6 +93,7 @@ async def repair(
             for seq in range(document.first_seq, max(last, document.revision) + 1)
             if seq not in places
         ],
+        unmerged=sorted(scope + name for scope, changes in rest.items() for name in changes),
         unreadable=[record.seq for record in mine if record.is_event and _unreadable(record)],
     )
 

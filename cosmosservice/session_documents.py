@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.cache import Cache
@@ -27,6 +28,14 @@ from cosmosservice.event_log import HybridClock, Record
 from cosmosservice.state_documents import Changes
 
 logger = logging.getLogger("cosmosservice")
+
+
+@dataclass(frozen=True)
+class Left:
+    """What user and app state had no room for: of which event on, and of the creation's."""
+
+    first: int | None = None
+    initial: bool = False
 
 
 class SessionDocument:
@@ -113,6 +122,12 @@ class SessionDocument:
             return None  # purged: nothing is left
         return self.replaced or {"first_seq": self.first_seq, "deleted_at": self.updated_at}
 
+    @property
+    def unmerged(self) -> int | None:
+        """The first event whose user or app state did not fit into its document."""
+        found = self.body.get("unmerged")
+        return int(found) if isinstance(found, int | float) else None
+
     def _int(self, name: str, default: int) -> int:
         found = self.body.get(name)
         if isinstance(found, int | float) and not isinstance(found, bool):
@@ -142,10 +157,14 @@ class SessionDocument:
         body = {k: v for k, v in self.body.items() if not k.startswith("_")}
         return body | {"status": status, "updated_at": iso(time.time())}
 
-    def followed(self, records: list[Record]) -> Document:
+    def followed(self, records: list[Record], left: Left) -> Document:
         """The document as of the last of these records, which follow its revision."""
         body = self.with_status(self.status) | {"state": fold(self.state, records)}
-        body.pop("pending", None)
+        if not left.initial:
+            body.pop("pending", None)
+        body.pop("unmerged", None)
+        if left.first is not None:
+            body["unmerged"] = left.first
         for record in records:
             body["revision"] = record.seq
             if record.is_event and math.isfinite(record.timestamp):

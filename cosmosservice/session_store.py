@@ -56,12 +56,16 @@ from cosmosservice.projector import Projector
 from cosmosservice.reader import SessionReader
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.snapshot import Snapshot
-from cosmosservice.state_documents import StateDocuments, changes_of
+from cosmosservice.state_documents import Changes, StateDocuments, changes_of
 from cosmosservice.state_scopes import Scoped
 
 logger = logging.getLogger("cosmosservice")
 
 _CREATE_ATTEMPTS = 50
+_FULL = (
+    f"one Cosmos DB document takes {ITEM_LIMIT:,} bytes of it, and others have filled it. Only this"
+    " session shows it. Once there is room, whoever uses this session next brings it to the others."
+)
 
 
 class SessionStore:
@@ -121,14 +125,19 @@ class SessionStore:
         changes = {kind: document.pending_changes(kind) for kind in (USER_STATE, APP_STATE)}
         try:
             user, app = await reads
-            await self.projector.merge(key, changes[USER_STATE], changes[APP_STATE])
-        except (StorageError, TooLargeError) as problem:
+            rest = await self.projector.merge(key, changes[USER_STATE], changes[APP_STATE])
+        except StorageError as problem:
             raise StateUpdatePendingError(
                 f"create_session: the session {key.session_id!r} IS created, but user: and app:"
                 f" state could not be read or followed: {problem} Get the session to go on with"
                 " it; whoever reads it next repairs the rest.",
-                status=getattr(problem, "status", None),
+                status=problem.status,
             ) from None
+        if names := _names(rest):
+            raise StateUpdatePendingError(
+                f"create_session: the session {key.session_id!r} IS created, but there is no room"
+                f" for {names}: {_FULL} Get the session to go on with it."
+            )
         return Snapshot(
             key,
             Marker(document.incarnation, document.revision),
@@ -207,14 +216,19 @@ class SessionStore:
         self.projector.schedule(key, stored.incarnation, appended=stored.seq)
         if stored.deltas.shared:
             try:
-                await self._merge(key, stored)
-            except (StorageError, TooLargeError) as problem:
+                rest = await self._merge(key, stored)
+            except StorageError as problem:
                 raise StateUpdatePendingError(
                     f"append_event: the event {stored.event_id!r} IS stored and the session object"
                     " holds it, but its user: or app: state is not yet visible to other sessions:"
                     f" {problem} It is tried again in the background; do not append it again.",
-                    status=getattr(problem, "status", None),
+                    status=problem.status,
                 ) from None
+            if names := _names(rest):
+                raise StateUpdatePendingError(
+                    f"append_event: the event {stored.event_id!r} IS stored and the session object"
+                    f" holds it, but there is no room for {names}: {_FULL} Do not append it again."
+                )
 
     def _is_held(self, key: SessionKey, marker: Marker, record: Record, holder: Holder) -> bool:
         """Whether an event is delivered again that the session has up to the marker."""
@@ -281,14 +295,15 @@ class SessionStore:
         assert snapshot.marker is not None
         return snapshot.marker
 
-    async def _merge(self, key: SessionKey, record: Record) -> None:
+    async def _merge(self, key: SessionKey, record: Record) -> dict[str, Changes]:
         stamp = record.stamp, record.event_id
-        await self.projector.merge(
+        rest = await self.projector.merge(
             key,
             changes_of(record.deltas, USER_STATE, stamp),
             changes_of(record.deltas, APP_STATE, stamp),
         )
-        record.settled = True
+        record.settled = not any(rest.values())
+        return rest
 
     def _check_sizes(self, key: SessionKey, deltas: Scoped, operation: str) -> None:
         """State that cannot be kept in one document is refused before anything is stored."""
@@ -312,6 +327,12 @@ class SessionStore:
     async def flush(self) -> None:
         await self.projector.flush()
         await self.states.settle()
+
+
+def _names(rest: dict[str, Changes]) -> str:
+    """The keys that there is no room for, as callers know them."""
+    names = sorted(scope + key for scope, changes in rest.items() for key in changes)
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _outlives(body: Document, predecessor: str) -> bool:

@@ -95,6 +95,26 @@ class StateDocument:
             return self.state
         return self.state | {key: value for key, (_, value) in missing.items()}
 
+    def fitting(self, changes: Changes) -> tuple[Changes, Changes]:
+        """Those of the pending changes that there is room for, and the others. What makes the
+        document smaller comes first, then what is older."""
+
+        def growth(key: str) -> int:
+            stamp, value = changes[key]
+            old = self.stamp(key)
+            before = _entry_size(key, self.state.get(key), old) if old is not None else 0
+            return _entry_size(key, value, stamp) - before
+
+        grows = {key: growth(key) for key in self.pending(changes)}
+        fit: Changes = {}
+        rest: Changes = {}
+        size = self.size
+        for key in sorted(grows, key=lambda key: (grows[key] > 0, changes[key][0])):
+            fits = grows[key] <= 0 or size + grows[key] <= ITEM_LIMIT
+            (fit if fits else rest)[key] = changes[key]
+            size += grows[key] if fits else 0
+        return fit, rest
+
     def merged(self, changes: Changes) -> StateDocument:
         missing = self.pending(changes)
         return StateDocument(
@@ -103,6 +123,10 @@ class StateDocument:
             self.state | {key: value for key, (_, value) in missing.items()},
             self.stamps | {key: list(stamp) for key, (stamp, _) in missing.items()},
         )
+
+
+def _entry_size(key: str, value: Any, stamp: Stamp) -> int:
+    return wire_size(to_json({key: value})) + wire_size(to_json({key: list(stamp)}))
 
 
 class StateDocuments:
@@ -144,10 +168,11 @@ class StateDocuments:
                 f" bytes; one Cosmos DB document takes {ITEM_LIMIT:,}. Nothing was stored."
             )
 
-    async def merge(self, key: StateKey, changes: Changes) -> None:
-        """Makes the changes durable. Those that wait for one document go out together."""
+    async def merge(self, key: StateKey, changes: Changes) -> Changes:
+        """Makes the changes durable, and returns those that the document has no room for. Changes
+        that wait for one document go out together."""
         if not changes:
-            return
+            return {}
         waiting = self._waiting.get(key)
         if waiting is None or waiting.started:
             waiting = self._waiting[key] = _Merge(after=waiting)
@@ -155,7 +180,8 @@ class StateDocuments:
             waiting.task.add_done_callback(_retrieve)
         waiting.changes = newest((waiting.changes, changes))
         assert waiting.task is not None
-        await asyncio.shield(waiting.task)
+        rest = await asyncio.shield(waiting.task)
+        return {name: changes[name] for name in rest if name in changes}
 
     async def erase(self, key: StateKey) -> None:
         """Removes the document."""
@@ -168,24 +194,28 @@ class StateDocuments:
         tasks = [each.task for each in self._waiting.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, key: StateKey, merge: _Merge) -> None:
+    async def _run(self, key: StateKey, merge: _Merge) -> Changes:
         if merge.after is not None and merge.after.task is not None:
             await asyncio.wait([merge.after.task])
         merge.after, merge.started = None, True
         try:
-            await self._write(key, merge.changes)
+            return await self._write(key, merge.changes)
         finally:
             if self._waiting.get(key) is merge:
                 del self._waiting[key]
 
-    async def _write(self, key: StateKey, changes: Changes) -> None:
+    async def _write(self, key: StateKey, changes: Changes) -> Changes:
         known: StateDocument | None = self._cache.get(key)
         for attempt in range(_ATTEMPTS):
             current = known if known is not None else await self.read(key)
+            fit, rest = current.fitting(changes)
+            if rest and known is not None:  # others may have made room
+                known = None
+                continue
             known = None
-            if not current.pending(changes):
-                return
-            new = current.merged(changes)
+            if not fit:
+                return rest
+            new = current.merged(fit)
             document = state_document(key, new.state, new.stamps)
             try:
                 if current.etag is None:
@@ -196,9 +226,11 @@ class StateDocuments:
                 self._cache.drop(key)
                 await backoff(attempt)
                 continue
+            except TooLargeError:  # Cosmos DB counts otherwise than we do
+                return rest | fit
             new.size = wire_size(to_json(document))
             self._remember(new)
-            return
+            return rest
         raise UnavailableError(
             f"The state document of {key.app_name!r} is being changed by so many others that"
             f" {_ATTEMPTS} attempts to add to it failed."
@@ -220,10 +252,10 @@ class _Merge:
     after: _Merge | None
     changes: Changes = field(default_factory=dict)
     started: bool = False
-    task: asyncio.Task[None] | None = None
+    task: asyncio.Task[Changes] | None = None
 
 
-def _retrieve(task: asyncio.Task[None]) -> None:
+def _retrieve(task: asyncio.Task[Changes]) -> None:
     """Those who wait for a merge see its failure; if all were cancelled nobody is left to."""
     if not task.cancelled():
         task.exception()

@@ -21,6 +21,7 @@ from google.adk.sessions import Session
 from cosmosservice.cosmos_client import Conflict
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.documents import ACTIVE, SessionKey, new_incarnation, session_document
+from cosmosservice.errors import TooLargeError
 from cosmosservice.event_log import Record, event_record
 from cosmosservice.session_documents import SessionDocument, fold
 from cosmosservice.session_store import SessionStore
@@ -116,7 +117,12 @@ class Importer:
                 for name, value in wanted.items()
                 if name not in current or current[name] != value
             }
-            await self._store.states.merge(target, changes)
+            rest = await self._store.states.merge(target, changes)
+            if rest:
+                raise TooLargeError(
+                    f"import: the {target.kind} document of {key.app_name!r} has no room for"
+                    f" {', '.join(sorted(rest)[:5])}. The events are stored."
+                )
 
 
 def log_of(session: Session, state: Scoped) -> list[Record]:

@@ -259,6 +259,7 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
             (report.finished, "a delete, restore or purge was finished"),
             (report.behind, f"its session document was {counted(report.behind, 'record')} behind"),
             (report.holes, f"documents are missing at {_some(report.holes)}"),
+            (report.unmerged, f"there is no room for {', '.join(report.unmerged[:5])}"),
             (report.unreadable, f"events cannot be read at {_some(report.unreadable)}"),
         )
         if holds

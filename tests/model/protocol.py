@@ -101,44 +101,59 @@ def readable(rules, sid, records, own=(), until_it_shows=False):
 # ------------------------------------------------------------------ shared state: merge
 
 
-def merged(rules, doc, records, scope):
-    """Per key the larger (stamp, event id) wins, so that applying twice changes nothing."""
+def merged(rules, doc, records, scope, stored=False):
+    """Per key the larger (stamp, event id) wins, so that applying twice changes nothing. What is
+    to be stored must fit: a document that is full takes no other key."""
     state, stamps = dict(doc.state), dict(doc.stamps)
     for rec in records:
         for key, value in rec[scope].items():
             stamp = (rec.stamp, rec.event_id)
+            if stored and state.get("room") == "none" and key not in state:
+                continue
             if rules.without("merge by stamp") or stamps.get(key, (-1, "")) < stamp:
                 state[key], stamps[key] = value, stamp
     return Frozen(state=Frozen(state), stamps=Frozen(stamps))
 
 
+def not_merged(doc, records, scope):
+    """Those of the records that the document has no room for."""
+    return tuple(r for r in records if any(key not in doc.state for key in r[scope]))
+
+
 def merge(rules, scope, records):
-    """Bring the deltas of some records into the user or app document."""
+    """Bring the deltas of some records into the user or app document; returns those records that
+    there is no room for."""
     records = tuple(r for r in records if r[scope])
     while records:
         reply = written = None
         reply = yield ("read", scope, "d")
         if reply[0] == "404":
             written = yield ("create", scope, "d", merged(rules, NO_STATE, records, scope))
-        elif merged(rules, reply[2], records, scope) == reply[2]:
-            return
+        elif merged(rules, reply[2], records, scope, stored=True) == reply[2]:
+            return not_merged(reply[2], records, scope)
         else:
             written = yield (
                 "replace",
                 scope,
                 "d",
-                merged(rules, reply[2], records, scope),
+                merged(rules, reply[2], records, scope, stored=True),
                 None if rules.without("If-Match on shared state") else reply[1],
             )
         if written[0] == "ok":
-            return
+            if reply[0] == "404":
+                return ()
+            return not_merged(merged(rules, reply[2], records, scope, stored=True), records, scope)
+    return ()
 
 
 def merge_all(rules, records):
-    i = 0
+    i, left = 0, ()
     while i < len(rules.shared):
-        yield from merge(rules, rules.shared[i], records)
+        more = yield from merge(rules, rules.shared[i], records)
+        left += more
+        more = None
         i += 1
+    return left
 
 
 # ------------------------------------------------------------------ session document: project
@@ -158,32 +173,52 @@ def project(rules, sid, incarnation, upto, own=()):
         if reply[0] == "404" or reply[2].incarnation != incarnation:
             return
         doc = reply[2]
-        if doc.revision >= upto or doc.status in GONE:
+        if doc.status in GONE:
             return
-        if own and doc.revision + 1 == upto == own[-1].seq:
+        if doc.revision >= upto and (doc.status != "active" or "unmerged" not in doc):
+            return
+        late, upto = (), max(upto, doc.revision)
+        if own and doc.revision + 1 == upto == own[-1].seq and "unmerged" not in doc:
             records = own
         else:
             found = yield ("query", "log" + sid)
             known = {r.seq: r for r in of(found[1], incarnation, doc.revision) + own}
             records = tuple(known[seq] for seq in sorted(known) if doc.revision < seq <= upto)
+            if "unmerged" in doc:
+                late = of(found[1], incarnation, doc.unmerged - 1)
+                late = tuple(r for r in late if r.seq <= doc.revision)
+                whole = len(late) == doc.revision - doc.unmerged + 1
+                if not whole and not rules.without("what did not fit is all read again"):
+                    continue
+                whole = None
             found = known = None
             if len(records) != upto - doc.revision and not rules.without("contiguous projection"):
                 continue
         tomb = tombstone_in_force(records)
         records = yield from readable(rules, sid, records, own, until_it_shows=bool(tomb))
-        if not records:
+        if not records and "unmerged" not in doc:
             return
         foreign = tuple(r for r in records if r not in own)
+        left = ()
         if not rules.without("projection merges deltas of others"):
-            yield from merge_all(rules, initial_state(doc) + foreign)
+            left = yield from merge_all(rules, initial_state(doc) + late + foreign)
         doc = doc.having(
             status="deleted" if tomb else "active",
-            revision=records[-1].seq,
+            revision=records[-1].seq if records else doc.revision,
             state=fold(doc.state, records),
-        ).without("initial")
+        )
+        if not any(r.seq < doc.first_seq for r in left):
+            doc = doc.without("initial")
+        left = [r.seq for r in left if r.seq >= doc.first_seq]
+        doc = doc.without("unmerged")
+        if left and not rules.without("what does not fit is named in the document"):
+            doc = doc.having(unmerged=min(left))
+        left = late = None
         if tomb and rules.without("deleted document keeps its state"):
             doc = doc.having(state=EMPTY)
         records = foreign = tomb = None
+        if doc == reply[2]:
+            return
         etag = None if rules.without("If-Match on projection") else reply[1]
         reply = None
         written = yield ("replace", "session" + sid, "s", doc, etag)
@@ -405,7 +440,7 @@ def get(rules, proc, sid, repair=True):
     state = fold(doc.state, lag)
     proc.end("get_end", sid, session.having(owners=owners, state=state, shown=Frozen(shown)))
     if repair and (lag or unmerged):
-        pending, behind = initial_state(doc) + lag, bool(lag)
+        pending, behind = initial_state(doc) + lag, bool(lag) or "unmerged" in doc
         replies = doc = records = lag = overlay = shown = newest = unmerged = None
         i = scope = stored = view = key = stamp = writer = owners = state = covered = None
         yield from merge_all(rules, pending)
@@ -469,14 +504,15 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
     if outcome != "ok":
         proc.end("append_end", sid, event_id, inc, session.n, outcome, rebase)
         return outcome, session
-    yield from merge_all(rules, (event,))
-    proc.end("append_end", sid, event_id, inc, session.n, "ok", rebase)
+    left = yield from merge_all(rules, (event,))
+    if not left:  # else it reports that the event is stored, and its state is not shown to others
+        proc.end("append_end", sid, event_id, inc, session.n, "ok", rebase)
     if event_id not in event_ids:
         event_ids += (event_id,)
     session = session.having(n=event.seq, newest=max(newest, event.stamp), event_ids=event_ids)
     if project_after:
         yield ("local", "projection begins in the background")
-        yield from project(rules, sid, inc, event.seq, (event,))
+        yield from project(rules, sid, inc, event.seq, () if left else (event,))
     return "ok", session
 
 

@@ -32,6 +32,8 @@ MUTANTS = {
     "merge by stamp": ("S4k", "I8-older-over-newer"),
     "If-Match on shared state": ("S9", "I8-older-over-newer"),
     "projection merges deltas of others": ("S4d", "I8-delta-lost"),
+    "what does not fit is named in the document": ("S13", "I8-delta-lost"),
+    "what did not fit is all read again": ("S13c", "I8-delta-lost"),
     "contiguous projection": ("S6e", "I3-fold"),
     "projection stops before a missing body": ("S12", "I3-fold"),
     "bodies are read until they show": ("S12b", "I3-fold"),
