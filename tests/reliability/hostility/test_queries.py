@@ -10,7 +10,7 @@ import pytest
 from azure.cosmos.aio import ContainerProxy
 
 import cosmosservice
-from cosmosservice import administration, event_log, lifecycle, listing, retention
+from cosmosservice import administration, erasure, event_log, listing, retention
 from tests.support.adk import event
 
 SOURCE = pathlib.Path(cosmosservice.__file__).parent
@@ -101,7 +101,7 @@ async def test_what_is_sent_is_the_text_of_the_source_and_values_travel_as_param
 ):
     known = {
         value
-        for module in (administration, event_log, lifecycle, listing, retention)
+        for module in (administration, event_log, erasure, listing, retention)
         for value in vars(module).values()
         if isinstance(value, str)
     }
