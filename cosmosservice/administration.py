@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cosmosservice.documents import DELETED, PURGING, Document, SessionKey, StateKey, iso
+from cosmosservice.documents import DELETED, PURGED, PURGING, Document, SessionKey, StateKey, iso
 
 if TYPE_CHECKING:
     from cosmosservice.repair import RepairReport
@@ -75,7 +75,8 @@ class Administration(ABC):
 
         async def purge(store: SessionStore) -> PurgeReport:
             found = await store.connection.sessions.query(OF_USER, {"app": app_name}, user_id)
-            sessions = [body for body in found if "session_id" in body or "status" in body]
+            named = [body for body in found if "session_id" in body or "status" in body]
+            sessions = [body for body in named if body.get("status") != PURGED]
             report = await _purge(store, sessions, progress)
             if include_state:
                 await store.states.erase(key)

@@ -272,7 +272,9 @@ async def test_many_sessions_are_purged_with_progress_and_resumed(open_service, 
     fresh = open_service()
     assert len((await fresh.list_sessions(**WHO)).sessions) >= 22
     report = await fresh.purge_user(**WHO)
+    assert report.sessions == 23
     assert report.documents >= 22
+    assert (await fresh.purge_user(**WHO)).sessions == 0
     with raw_store(emulator) as raw:
         assert left_over(raw) == []
     assert (await fresh.list_sessions(**WHO)).sessions == []
