@@ -20,8 +20,10 @@ _CREATES = [create for _, _, create in _PUBLISHED]
 TERM = 0.2  # per indexed term written
 PATCHED_PROPERTY = 0.4
 MISS = 1.0  # a point read that finds nothing, or answers 304
+# Estimates: Microsoft publishes no formula for queries. One that finds nothing costs a little less
+# than 3 RU, a page of some documents a few more.
 EMPTY_QUERY = 2.8
-QUERIED_DOCUMENT = 0.03  # between the published small pages: about 3 RU for 5 items, 8 for 100
+QUERIED_DOCUMENT = 0.03
 METADATA_READ = 1.0
 METADATA_WRITE = 4.95
 

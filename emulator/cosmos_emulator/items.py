@@ -25,6 +25,8 @@ from .documents import (
 from .errors import BadRequest, Conflict, NotFound, NotModified, PreconditionFailed, TooLarge
 from .messages import Document
 
+SWEEP = 256  # writes between two looks for expired items, at least
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -197,7 +199,25 @@ class Items:
         if row is None:
             raise NotFound("Owner resource does not exist", substatus=1003)
         self._written = True
+        if not row[1] % SWEEP and self._container.default_ttl is not None:
+            self._sweep(row[1])
         return row
+
+    def _sweep(self, version: int) -> None:
+        """Take expired items out of the store, now and then: the more there may be, the rarer.
+
+        There are no more items than writes, so that a write pays for a look at sixteen at most.
+        """
+        alive = self._container.alive_sql(self._now)
+        if version % max(SWEEP, 1 << (version.bit_length() - 4)):
+            return
+        number = self._container.number
+        if self._container.unique_keys:
+            self._connection.execute(
+                f"DELETE FROM uniques_{number} WHERE seq IN "
+                f"(SELECT seq FROM items_{number} WHERE {alive} IS NOT TRUE)"
+            )
+        self._connection.execute(f"DELETE FROM items_{number} WHERE {alive} IS NOT TRUE")
 
     def _checked(self, key: str, document: Document) -> str:
         item_id = check_id(document.get("id"))
