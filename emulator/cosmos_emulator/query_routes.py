@@ -161,10 +161,11 @@ def _is_appended(
 
 def _part(container: Container, place: str | None) -> tuple[int, str | None]:
     """Which range is next, and where in it."""
-    number, _, token = (place or "0:").partition(":")
-    if not number.isdecimal() or int(number) >= len(container.ranges):
+    range_id, _, token = (place or "0:").partition(":")
+    ids = [found.id for found in container.ranges]
+    if range_id not in ids:
         raise BadRequest("Invalid Continuation Token")
-    return int(number), token or None
+    return ids.index(range_id), token or None
 
 
 def _next(container: Container, number: int, token: str | None) -> str | None:
