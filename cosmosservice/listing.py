@@ -18,7 +18,12 @@ from cosmosservice.state_documents import StateDocument, StateDocuments, parse_s
 from cosmosservice.state_scopes import Scoped
 
 _ORDER = "ORDER BY c.last_update_time, c.user_id, c.session_id"
-_WANTED = "c.app_name = @app AND c.status = @status"
+# The SDK, which merges the partitions, takes sort keys of one type only: a single document without
+# its names or its time would end the list of an app.
+_WANTED = (
+    "c.app_name = @app AND c.status = @status AND IS_NUMBER(c.last_update_time)"
+    " AND IS_STRING(c.user_id) AND IS_STRING(c.session_id)"
+)
 _LATER = (
     "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
     " OR (c.user_id = @user AND c.session_id > @session))"

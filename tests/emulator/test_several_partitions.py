@@ -45,6 +45,7 @@ QUERIES = [
     "SELECT VALUE MAX(c.sometimes) FROM c WHERE c.n < 3",
     "SELECT VALUE COUNT(1) FROM (SELECT VALUE t FROM c JOIN t IN c.tags)",
     "SELECT VALUE MAX(c.missing) FROM c",
+    "SELECT VALUE SUM(c.n) FROM c WHERE c.a > 2 ORDER BY c.n",
     "SELECT VALUE c.shout FROM c ORDER BY c.shout",
 ]
 PARAMETERS = [{"name": "@seven", "value": 7}]

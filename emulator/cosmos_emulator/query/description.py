@@ -73,8 +73,9 @@ def describe(
     compiled.window(values)
     # Not as compiled: computed properties are left to the range that is asked.
     query = _with_counts(parse(text), values)
-    if query.ranked:
-        query = replace(query, order_by=())  # Scores are not merged here.
+    if query.ranked or has_aggregate(query.selection):
+        # Scores are not merged here, and one result needs no order.
+        query = replace(query, order_by=())
     counted = compiled.inner if _counts_distinct(compiled) else None
     asked = counted.query if counted else query
     wanted = _features(asked) | ({"DCount"} if counted else set())
