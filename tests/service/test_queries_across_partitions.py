@@ -9,6 +9,7 @@ import pytest
 from cosmos_emulator import Emulator
 from cosmosservice import cosmos_client
 from tests.support.adk import event
+from tests.support.raw import raw_store
 
 PARTITIONS = 3
 
@@ -68,6 +69,31 @@ async def test_what_was_deleted_is_purged_in_all_partitions(service, emulator):
     assert report.sessions == 8
     listed = (await service.list_sessions(app_name="app")).sessions
     assert [each.user_id for each in listed] == users[8:]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("last_update_time", None),
+        ("last_update_time", "now"),
+        ("user_id", 7),
+        ("session_id", None),
+        ("session_id", 7),
+        ("session_id", {"an": "object"}),
+    ],
+)
+async def test_a_damaged_document_does_not_end_the_list_of_the_others(
+    service, emulator, field, value
+):
+    users = await create(service, 9)
+    damaged = {"app_name": "app", "status": "active", "last_update_time": 1003.5}
+    damaged |= {"user_id": "user 3", "session_id": "damaged"}
+    with raw_store(emulator) as raw:
+        raw.sessions.put(damaged | {"id": "damaged", field: value})
+    listed = await service.list_sessions(app_name="app")
+    page = await service.list_sessions_page(app_name="app", limit=50)
+    for found in (listed.sessions, page.sessions):
+        assert [each.user_id for each in found] == users
 
 
 @pytest.mark.parametrize("request_number", [2, 3, 4, 5, 6])
