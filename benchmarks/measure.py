@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 # Does the work once and says how many seconds of it count.
@@ -40,21 +41,27 @@ class Effort:
         return self.runs * self.samples + 1
 
 
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Inside, the collector does not walk what the benchmark itself holds."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 async def compare(lanes: Mapping[str, Lane], effort: Effort) -> dict[str, Timing]:
     """Times the lanes turn and turn about, so that what disturbs the machine disturbs all alike."""
     for lane in lanes.values():
         await lane()
-    # What the benchmark itself holds must not be walked by the collector within a lane.
-    gc.collect()
-    gc.freeze()
-    try:
-        samples: dict[str, list[list[float]]] = {name: [] for name in lanes}
+    samples: dict[str, list[list[float]]] = {name: [] for name in lanes}
+    with uncollected():
         for _ in range(effort.runs):
             for name in lanes:
                 samples[name].append([])
             for _ in range(effort.samples):
                 for name, lane in lanes.items():
                     samples[name][-1].append(await lane())
-    finally:
-        gc.unfreeze()
     return {name: Timing.of(runs) for name, runs in samples.items()}

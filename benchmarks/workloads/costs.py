@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import statistics
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ from azure.core import MatchConditions
 from benchmarks.cosmos import EVERYTHING, Bare, InProcess, OverHttp, in_process
 from benchmarks.lanes import EVENTS_OF_A_TURN, Append, Turn
 from benchmarks.material import event
-from benchmarks.measure import Effort, Lane, Timing, clock, compare
+from benchmarks.measure import Effort, Lane, Timing, clock, compare, uncollected
 from benchmarks.peers import Peer
 from benchmarks.results import Plot, Result, Target, ms, ratio, size
 from benchmarks.stand import BARE, COUNTED, IN_PROCESS, IN_PROCESS_THREAD, OURS, THREAD, Stand
@@ -81,6 +82,8 @@ async def many_appends(stand: Stand, peer: Peer, each: int, caught_up: list[floa
 
     async def lane() -> float:
         new = [[event() for _ in range(each)] for _ in sessions]
+        gc.collect()
+        gc.freeze()
         start = clock()
         await asyncio.gather(*(appends(*pair) for pair in zip(sessions, new, strict=True)))
         spent = clock() - start
@@ -94,10 +97,11 @@ async def many_appends(stand: Stand, peer: Peer, each: int, caught_up: list[floa
 async def cpu_of(work: Lane, times: int) -> float:
     """Processor seconds of this process, all threads, for one of so many."""
     await work()
-    start = time.process_time()
-    for _ in range(times):
-        await work()
-    return (time.process_time() - start) / times
+    with uncollected():
+        start = time.process_time()
+        for _ in range(times):
+            await work()
+        return (time.process_time() - start) / times
 
 
 async def cpu(stand: Stand) -> Result:
