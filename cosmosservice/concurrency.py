@@ -9,6 +9,8 @@ from collections.abc import Coroutine, Hashable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
+
 _BACKOFF = 0.005  # seconds
 T = TypeVar("T")
 
@@ -58,11 +60,26 @@ async def finish(work: asyncio.Future[T], grace: float) -> T:
     try:
         await ended
     except asyncio.CancelledError:
-        work.add_done_callback(_retrieve)
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([work], timeout=grace)
+        await _wait(work, grace)
         raise
     return work.result()
+
+
+async def outlast(work: Coroutine[Any, Any, None], grace: float) -> None:
+    """Lets work go on by itself, and waits up to so many seconds for its end, whatever that is."""
+    task = asyncio.create_task(work)
+    _outlasting.add(task)
+    task.add_done_callback(_outlasting.discard)
+    await _wait(task, grace)
+
+
+_outlasting: set[asyncio.Task[None]] = set()  # a loop holds its tasks weakly
+
+
+async def _wait(work: asyncio.Future[Any], grace: float) -> None:
+    work.add_done_callback(_retrieve)
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.wait([work], timeout=grace)
 
 
 def _retrieve(work: asyncio.Future[Any]) -> None:

@@ -21,6 +21,7 @@ from google.adk.sessions.session import Session
 from typing_extensions import override
 
 from cosmosservice.administration import Administration
+from cosmosservice.concurrency import GRACE
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_CACHE_BYTES = 64 * 1024 * 1024
-_GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class CosmosSessionService(Administration, BaseSessionService):
         await self._run(
             "append_event",
             lambda store: store.append(key, holder, record, session.last_update_time),
-            grace=_GRACE,
+            grace=GRACE,
         )
         return event
 

@@ -77,7 +77,8 @@ class Record:
     deltas: Scoped = NOTHING
     settled: bool = False  # its user and app state is known to be merged
     appended_here: bool = False  # by this process
-    chunks: Document | None = None  # where the body of a large event was put
+    upload: str = ""  # under which name the body of a large event is being put into chunks
+    chunks: Document | None = None  # where that body was put
     lost: bool = False  # that body cannot be read: what the event says and changes is not known
     awaited: bool = False  # it is lost because chunks do not show, which may be a matter of time
 
@@ -149,8 +150,9 @@ class EventLog:
             fields = from_json(record.raw)
             if wire_size(record.raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
                 # They go first: the event document, which names them, is the commit.
+                record.upload = record.upload or secrets.token_hex(8)
                 record.chunks = record.chunks or await self._bodies.upload(
-                    key, record.incarnation, record.event_id, record.raw, ttl
+                    key, record.incarnation, record.event_id, record.raw, ttl, record.upload
                 )
                 fields = {name: fields[name] for name in _READABLE if name in fields}
                 fields["chunks"] = record.chunks

@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from cosmosservice.concurrency import finish
 from cosmosservice.io_thread import CLOSE_TIMEOUT, Resident
 
 T = TypeVar("T")
@@ -29,12 +28,9 @@ class HomeLoop:
     async def run(
         self, work: Callable[[Any], Coroutine[Any, Any, T]], *, grace: float | None = None
     ) -> T:
-        """Like IoThread.run, from this loop."""
-        if grace is not None:
-            return await finish(self.loop.create_task(self._count(work)), grace)
-        return await self._count(work)
-
-    async def _count(self, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        """Like IoThread.run, from this loop; but cancelling the caller always cancels the work,
+        which has to see to what was sent."""
+        del grace
         self._calls += 1
         try:
             return await work(self._resident)

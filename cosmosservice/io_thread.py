@@ -147,10 +147,10 @@ class _Lane:
             await asyncio.wait_for(self.resident.close(), CLOSE_TIMEOUT)
         except Exception as problem:
             logger.warning("Closing was cut short (%s). Nothing is lost.", type(problem).__name__)
-        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        while rest := asyncio.all_tasks() - {asyncio.current_task()}:  # they may leave others
+            for task in rest:
+                task.cancel()
+            await asyncio.gather(*rest, return_exceptions=True)
         self.loop.stop()
 
 

@@ -12,7 +12,6 @@ import base64
 import contextlib
 import hashlib
 import logging
-import secrets
 import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -45,10 +44,16 @@ class LargeBodies:
         self._container = container
 
     async def upload(
-        self, key: SessionKey, incarnation: str, event_id: str, raw: bytes, ttl: int | None
+        self,
+        key: SessionKey,
+        incarnation: str,
+        event_id: str,
+        raw: bytes,
+        ttl: int | None,
+        upload: str,
     ) -> Document:
-        """Stores the body and returns what the event document has to say of it."""
-        upload = secrets.token_hex(8)
+        """Stores the body and returns what the event document has to say of it. The same upload
+        may be sent again."""
         packed = await asyncio.to_thread(zlib.compress, raw, 1)
         pieces = [packed[i : i + _CHUNK_BYTES] for i in range(0, len(packed), _CHUNK_BYTES)]
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from cosmosservice import telemetry
 from cosmosservice.appending import Holder
 from cosmosservice.cache import Cache
-from cosmosservice.concurrency import Locks, backoff
+from cosmosservice.concurrency import GRACE, Locks, backoff, outlast
 from cosmosservice.connection import Connection
 from cosmosservice.cosmos_client import Conflict, NotFound, PreconditionFailed
 from cosmosservice.data_converters import to_json, wire_size
@@ -206,13 +206,48 @@ class SessionStore:
         self, key: SessionKey, holder: Holder, record: Record, last_update_time: float
     ) -> None:
         self._check_sizes(key, record.deltas, "append_event")
-        async with self._locks.of(key):
+        lock = self._locks.of(key)
+        await lock.acquire()
+        try:
             marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
             if self._is_held(key, marker, record, holder):
+                lock.release()
                 return
-            newer, stored = await self._append(key, marker, record)
-            holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
-            self.views.extend(key, [*newer, stored])
+            stored = await self._store(key, holder, marker, record)
+        except asyncio.CancelledError:
+            if record.seq:  # it may be sent, so that somebody has to find out, and has the lock
+                await outlast(self._carry_on(lock, key, holder, marker, record), GRACE)
+            else:
+                lock.release()
+            raise
+        except BaseException:
+            lock.release()
+            raise
+        lock.release()
+        await self._follow(key, stored)
+
+    async def _carry_on(
+        self, lock: asyncio.Lock, key: SessionKey, holder: Holder, marker: Marker, record: Record
+    ) -> None:
+        """An append whose caller is gone: the same again, since what was sent cannot be taken
+        back. What is stored of it is recognised."""
+        try:
+            stored = await self._store(key, holder, marker, record)
+        finally:
+            lock.release()
+        await self._follow(key, stored)
+
+    async def _store(
+        self, key: SessionKey, holder: Holder, marker: Marker, record: Record
+    ) -> Record:
+        """Puts the event into the log, and into what this process knows of it."""
+        newer, stored = await self._append(key, marker, record)
+        holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
+        self.views.extend(key, [*newer, stored])
+        return stored
+
+    async def _follow(self, key: SessionKey, stored: Record) -> None:
+        """Sees to it that documents follow the log: the session's soon, shared state's now."""
         self.projector.schedule(key, stored.incarnation, appended=stored.seq)
         if stored.deltas.shared:
             try:
