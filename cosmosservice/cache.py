@@ -32,12 +32,17 @@ class Cache:
 
     def put(self, key: Hashable, value: Sized) -> None:
         """Adds or, after the value has grown, counts again. Too large for the cache: not kept."""
-        self.drop(key)
         size = value.size
+        known = self._entries.get(key)
         if size > self._max_bytes:
+            self.drop(key)
             return
         self._entries[key] = (value, size)
-        self.bytes += size
+        if known is None:
+            self.bytes += size
+        else:
+            self.bytes += size - known[1]
+            self._entries.move_to_end(key)
         while self.bytes > self._max_bytes:
             _, (_, gone) = self._entries.popitem(last=False)
             self.bytes -= gone

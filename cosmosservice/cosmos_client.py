@@ -12,8 +12,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cosmosservice.documents import Document
 from cosmosservice.errors import (
@@ -65,8 +64,7 @@ class NotFound(Exception):
     """404: there is no such document."""
 
 
-@dataclass(frozen=True)
-class RequestCharge:
+class RequestCharge(NamedTuple):
     """What one request cost, for `on_request_charge`."""
 
     operation: str  # of the service: append_event, get_session …
@@ -270,15 +268,14 @@ class Container:
         self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
     ) -> None:
         # Not every answer is one to this request: a query looks for its partitions first.
-        *earlier, status = answers or [200]
         charge = RequestCharge(
             operation=current_operation.get(),
             request=request,
             container=self.name,
-            status=status,
+            status=answers[-1] if answers else 200,
             request_units=float(headers.get(_CHARGE, 0)),
             sub_status=int(headers.get("x-ms-substatus", 0)),
-            retries=sum(not 0 < each < 400 for each in earlier),
+            retries=sum(not 0 < each < 400 for each in answers[:-1]),
         )
         self._observer.request(charge, seconds)
 

@@ -24,7 +24,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cosmosservice.errors import InvalidIdError
 
@@ -256,8 +256,7 @@ class SessionKey:
         return f"{self.tenant}-"
 
 
-@dataclass(frozen=True)
-class Marker:
+class Marker(NamedTuple):
     """What a session object knows: of which incarnation, and up to which place in the log."""
 
     incarnation: str

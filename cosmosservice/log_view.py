@@ -43,11 +43,13 @@ class LogView:
 
     def extend(self, records: list[Record]) -> None:
         """Adds what follows of these."""
-        if records and records[-1].seq <= self.last:
+        following = self.last + 1
+        if records and records[-1].seq < following:
             return
         for record in records:
-            if record.seq != self.last + 1 or record.incarnation != self.incarnation:
+            if record.seq != following or record.incarnation != self.incarnation:
                 continue
+            following += 1
             self.records.append(record)
             self.size += record.size
             if record.awaited:

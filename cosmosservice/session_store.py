@@ -57,7 +57,7 @@ from cosmosservice.reader import SessionReader
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.snapshot import Snapshot
 from cosmosservice.state_documents import Changes, StateDocuments, changes_of
-from cosmosservice.state_scopes import Scoped
+from cosmosservice.state_scopes import NOTHING, Scoped
 
 logger = logging.getLogger("cosmosservice")
 
@@ -205,7 +205,8 @@ class SessionStore:
     async def append(
         self, key: SessionKey, holder: Holder, record: Record, last_update_time: float
     ) -> None:
-        self._check_sizes(key, record.deltas, "append_event")
+        if record.deltas is not NOTHING:
+            self._check_sizes(key, record.deltas, "append_event")
         lock = self._locks.of(key)
         await lock.acquire()
         try:
