@@ -75,6 +75,7 @@ class Record:
     stamp: int
     raw: bytes  # the event's fields as JSON: nothing that a caller does can change it
     deltas: Scoped = NOTHING
+    delta_size: int | None = None  # in bytes, once somebody has asked
     settled: bool = False  # its user and app state is known to be merged
     appended_here: bool = False  # by this process
     upload: str = ""  # under which name the body of a large event is being put into chunks

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cosmosservice import telemetry
-from cosmosservice.concurrency import Locks, together
+from cosmosservice.concurrency import Locks
 from cosmosservice.cosmos_client import NotFound, PreconditionFailed
 from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey
 from cosmosservice.errors import CosmosServiceError, TooLargeError
@@ -247,14 +247,11 @@ class Projector:
 
     async def merge(self, key: SessionKey, user: Changes, app: Changes) -> dict[str, Changes]:
         """Both state documents side by side. Returns what they have no room for, by scope."""
-        if not app:
-            found = [await self._states.merge(key.user, user), {}]
-        elif not user:
-            found = [{}, await self._states.merge(key.app, app)]
-        else:
-            due = self._states.merge(key.user, user), self._states.merge(key.app, app)
-            found = await together(*due)
-        return {"user:": found[0], "app:": found[1]}
+        of_user, of_app = self._states.begin(key.user, user), self._states.begin(key.app, app)
+        try:
+            return {"user:": await of_user, "app:": await of_app}
+        finally:
+            of_app.close()  # if it was not awaited; the write goes on
 
 
 def _concerned(document: SessionDocument | None, incarnation: str) -> bool:

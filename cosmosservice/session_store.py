@@ -349,9 +349,10 @@ class SessionStore:
             return
         known, view = self.documents.known(key), self.views.of(key)
         behind = view.after(known.revision) if known is not None and view is not None else None
-        changes = [record.deltas.session for record in behind or ()] + [deltas.session]
-        size = (known.size if known is not None else 0) + sum(map(_size, changes))
+        size = (known.size if known is not None else 0) + _size(deltas.session)
+        size += sum(map(_delta_size, behind or ()))
         if size > ITEM_LIMIT and known is not None:  # much of it may replace what is there
+            changes = [record.deltas.session for record in behind or ()] + [deltas.session]
             after = functools.reduce(operator.or_, changes, known.state)
             size = known.size - _size(known.state) + _size(after)
         if size > ITEM_LIMIT:
@@ -375,6 +376,13 @@ def _outlives(body: Document, predecessor: str) -> bool:
     """Whether the document will say where its predecessor's events are as long as there are any.
     One that expires does not, if they do not."""
     return "ttl" not in body or retention_of(predecessor) is not None
+
+
+def _delta_size(record: Record) -> int:
+    """Of its changes to the session's state. Every later append asks, until they are projected."""
+    if record.delta_size is None:
+        record.delta_size = _size(record.deltas.session)
+    return record.delta_size
 
 
 def _size(state: Document) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -171,8 +171,12 @@ class StateDocuments:
     async def merge(self, key: StateKey, changes: Changes) -> Changes:
         """Makes the changes durable, and returns those that the document has no room for. Changes
         that wait for one document go out together."""
+        return await self.begin(key, changes)
+
+    def begin(self, key: StateKey, changes: Changes) -> Coroutine[Any, Any, Changes]:
+        """Like `merge`, but under way before it is awaited."""
         if not changes:
-            return {}
+            return _nothing()
         waiting = self._waiting.get(key)
         if waiting is None or waiting.started:
             waiting = self._waiting[key] = _Merge(after=waiting)
@@ -180,8 +184,7 @@ class StateDocuments:
             waiting.task.add_done_callback(_retrieve)
         waiting.changes = newest((waiting.changes, changes))
         assert waiting.task is not None
-        rest = await asyncio.shield(waiting.task)
-        return {name: changes[name] for name in rest if name in changes}
+        return _of(changes, waiting.task)
 
     async def erase(self, key: StateKey) -> None:
         """Removes the document."""
@@ -253,6 +256,16 @@ class _Merge:
     changes: Changes = field(default_factory=dict)
     started: bool = False
     task: asyncio.Task[Changes] | None = None
+
+
+async def _of(changes: Changes, task: asyncio.Task[Changes]) -> Changes:
+    """What of these changes has no room, once the write that they are in is done."""
+    rest = await asyncio.shield(task)
+    return {name: changes[name] for name in rest if name in changes}
+
+
+async def _nothing() -> Changes:
+    return {}
 
 
 def _retrieve(task: asyncio.Task[Changes]) -> None:

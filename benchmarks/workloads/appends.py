@@ -21,7 +21,7 @@ async def one_append(stand: Stand, result: Result, scopes: tuple[str, ...]) -> t
         lanes: dict[str, Lane] = {BARE: creates(bare, await stand.event_document())}
         traffic = await stand.count(bare.port, lanes[BARE])
         trips[BARE], sent[BARE] = traffic.round_trips, size(traffic.up)
-        # Two services that change the same user and app state in turn would get in each other's way.
+        # Two services that change the same state in turn would get in each other's way.
         ours = (OURS, IN_PROCESS) if scopes else (OURS, THREAD, IN_PROCESS)
         for label in (*ours, *NETWORKED):
             peer = await stand.peer(label, round_trip)
