@@ -18,12 +18,10 @@ from cosmosservice.state_documents import StateDocument, StateDocuments, parse_s
 from cosmosservice.state_scopes import Scoped
 
 _ORDER = "ORDER BY c.last_update_time, c.user_id, c.session_id"
+_WANTED = "c.app_name = @app AND c.status = @status"
 # The SDK, which merges the partitions, takes sort keys of one type only: a single document without
-# its names or its time would end the list of an app.
-_WANTED = (
-    "c.app_name = @app AND c.status = @status AND IS_NUMBER(c.last_update_time)"
-    " AND IS_STRING(c.user_id) AND IS_STRING(c.session_id)"
-)
+# its names or its time would end the list of an app. A comparison holds for one type, by the index.
+_SOUND = "c.last_update_time >= 0 AND c.user_id >= '' AND c.session_id >= ''"
 _LATER = (
     "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
     " OR (c.user_id = @user AND c.session_id > @session))"
@@ -31,6 +29,9 @@ _LATER = (
 ALL = f"SELECT * FROM c WHERE {_WANTED} {_ORDER}"
 FIRST_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} {_ORDER}"
 NEXT_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_LATER} {_ORDER}"
+ALL_OF_APP = f"SELECT * FROM c WHERE {_WANTED} AND {_SOUND} {_ORDER}"
+FIRST_PAGE_OF_APP = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_SOUND} {_ORDER}"
+NEXT_PAGE_OF_APP = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_SOUND} AND {_LATER} {_ORDER}"
 USER_STATES = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
 
 _AT_ONCE = 16
@@ -63,9 +64,13 @@ class Listing:
         # What this process appended a moment ago is listed as it is; what others did follows.
         await self._projector.flush(_concerns(app_name, user_id))
         parameters: dict[str, Any] = {"app": app_name, "status": status}
-        text = ALL if limit is None else FIRST_PAGE
+        across = user_id is None
+        if limit is None:
+            text = ALL_OF_APP if across else ALL
+        else:
+            text = FIRST_PAGE_OF_APP if across else FIRST_PAGE
         if continuation is not None:
-            text = NEXT_PAGE
+            text = NEXT_PAGE_OF_APP if across else NEXT_PAGE
             parameters |= zip(("time", "user", "session"), _position(continuation), strict=True)
         listed = self._listed(text, parameters, user_id, limit)
         app_state = self._states.read(app_key)
@@ -114,7 +119,15 @@ class Listing:
 
 
 def _keyed(found: list[Document]) -> list[tuple[SessionKey, Document]]:
-    return [(key, body) for body in found if (key := SessionKey.in_document(body)) is not None]
+    return [(key, body) for body in found if (key := _key(body)) is not None]
+
+
+def _key(body: Document) -> SessionKey | None:
+    """Without the checks of names that come from outside: there may be thousands of documents."""
+    app, user, session = body.get("app_name"), body.get("user_id"), body.get("session_id")
+    if app and session and type(app) is type(user) is type(session) is str:
+        return SessionKey(app, user, session)
+    return SessionKey.in_document(body)
 
 
 def _concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool]:

@@ -37,11 +37,13 @@ Arm = Callable[[Stage, asyncio.Task[str], int], None]
 
 @dataclass(frozen=True)
 class Fault:
-    """`arm` makes the n-th request fail. `bearable`: the caller should not notice."""
+    """`arm` makes the n-th request fail. `bearable`: the caller should not notice. `in_block`: the
+    service lives on its caller's loop, so that cancelling reaches into it."""
 
     name: str
     arm: Arm
     bearable: bool = False
+    in_block: bool = False
 
 
 def _rule(method: str, *args: Any, **options: Any) -> Arm:
@@ -84,6 +86,8 @@ FAULTS = [
     Fault("killed after", _kill("after")),
     Fault("cancelled before", _cancel("before")),
     Fault("cancelled after", _cancel("after")),
+    Fault("cancelled before, in a block", _cancel("before"), in_block=True),
+    Fault("cancelled after, in a block", _cancel("after"), in_block=True),
 ]
 
 
@@ -153,6 +157,8 @@ async def _play(case: Case, told: list[str]) -> None:
     fault = next(each for each in FAULTS if each.name == case.fault)
     refusal = operation.refusal.__name__ if operation.refusal else None
     stage = Stage(**operation.options)
+    if fault.in_block:
+        await stage.victim.service.__aenter__()
     await operation.prepare(stage)
     before, after = operation.before, operation.after
 

@@ -130,7 +130,8 @@ class _Run:
         self._terms = self._pushed_order()
         self._condition = self._pushed_condition()
         self._type_is_fixed = self._sorted_type_is_fixed()
-        self._verbatim = verbatim and self._is_whole_rows()
+        self._whole = verbatim and self._selects_documents()
+        self._verbatim = self._whole and self._is_whole_rows()
         self._scanned = 0
         self._scanned_bytes = 0
 
@@ -204,17 +205,17 @@ class _Run:
         pushdown = Pushdown(self._alias, self._parameters)
         return pushdown.fixed_rank(where, self._terms[0].path) is not None
 
+    def _selects_documents(self) -> bool:
+        """Whether every result is a document as it is stored."""
+        query = self._plan.query
+        star = isinstance(query.selection, nodes.Star)
+        return star and self._alias is not None and len(query.sources) == 1
+
     def _is_whole_rows(self) -> bool:
         """Whether the rows that SQLite finds are the answer as they are."""
-        query = self._plan.query
-        return (
-            isinstance(query.selection, nodes.Star)
-            and self._alias is not None
-            and self._terms is not None
-            and not self._skip
-            and len(query.sources) == 1
-            and (query.where is None or (self._condition is not None and self._condition.same))
-        )
+        where, condition = self._plan.query.where, self._condition
+        same = where is None or (condition is not None and condition.same)
+        return same and self._terms is not None and not self._skip
 
     # The three ways through the documents
 
@@ -235,7 +236,7 @@ class _Run:
                     yield _Result(Verbatim(text), len(body), rowid=rowid)
 
     def _keys_of(self, result: _Result) -> tuple[SortKey, ...]:
-        if isinstance(result.value, Verbatim):
+        if isinstance(result.value, Verbatim) and not result.keys:
             return self._keys(json.loads(result.value))
         return result.keys
 
@@ -245,7 +246,7 @@ class _Run:
         # A place without keys is one by count: all the results before it are computed again.
         skip = self._skip + place.returned if resumed is None else 0
         limit = self._limit(most, place.returned, skip)
-        for position, document, size in self._documents(resumed, limit):
+        for position, document, body in self._documents(resumed, limit):
             done = place.of_row if position == resumed else 0
             for of_row, value in enumerate(self._results(document)):
                 if of_row < done:
@@ -253,11 +254,15 @@ class _Run:
                 if skip:
                     skip -= 1
                     continue
-                yield _Result(value, self._size(value, size), *position, of_row)
+                if self._whole:
+                    text = body if isinstance(body, str) else body.decode()
+                    yield _Result(Verbatim(text), len(body), *position, of_row)
+                else:
+                    yield _Result(value, self._size(value, len(body)), *position, of_row)
 
     def _documents(
         self, resumed: Position | None, limit: int | None
-    ) -> Iterator[tuple[Position, Any, int]]:
+    ) -> Iterator[tuple[Position, Any, str | bytes]]:
         """The documents from a position on, with their own."""
         assert self._terms is not None
         last = resumed
@@ -275,7 +280,7 @@ class _Run:
                     ):
                         continue
                     last = position
-                    yield position, document, len(body)
+                    yield position, document, body
                 if fetched == limit:
                     break
             else:
