@@ -55,7 +55,7 @@ class Stand:
 
     @property
     def effort(self) -> Effort:
-        return Effort(3, 3) if self.quick else Effort(5, 9)
+        return Effort(3, 3) if self.quick else Effort(3, 7)
 
     def fresh(self) -> str:
         """A session id that nobody has used."""

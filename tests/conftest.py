@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from cosmos_emulator import Emulator
 from cosmos_emulator.server import Server
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from cosmosservice import CosmosSessionService
 
     Connect = Callable[..., CosmosSessionService]
+
+# The same examples in every run: a change is not to be blamed for what chance finds. To search:
+# HYPOTHESIS_PROFILE=search
+settings.register_profile("repeat", derandomize=True)
+settings.register_profile("search", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
 # ADK takes seconds to import, and many suites do without it: fixtures that need it import it.
 

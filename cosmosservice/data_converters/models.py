@@ -148,7 +148,10 @@ class Plan(Generic[_M]):
         setattr_(model, "__pydantic_private__", private)
         for name in self._validated & found:
             # The type of such a field may be decided by its validator, as that of auth configs is.
-            # What the validator refuses was assigned without it: it stays.
+            # What the validator refuses was assigned without it: it stays, as do keys that it would
+            # turn into text.
+            if type(values[name]) is dict and not all(type(key) is str for key in values[name]):
+                continue
             with contextlib.suppress(Exception):
                 self.cls.__pydantic_validator__.validate_assignment(model, name, values[name])
         return model
@@ -233,7 +236,7 @@ def _enumeration(cls: type[enum.Enum]) -> Codec:
 
     def decode(body: Any, child: Child) -> Any:
         value = child(body)
-        if tag_of(body) == _VALUE:
+        if tag_of(body) in (_VALUE, CLASS):  # no member, but what was assigned: see _odd
             return value
         member = members.get(value)
         return cls(value) if member is None else member

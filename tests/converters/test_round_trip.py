@@ -2,7 +2,8 @@
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
-from hypothesis import HealthCheck, given, settings
+from google.genai import types
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cosmosservice.data_converters import (
@@ -61,6 +62,7 @@ def test_any_event_comes_back_as_it_was(event):
 
 @quick
 @given(st.sampled_from(sorted(Event.model_fields)), values)
+@example("turn_complete_reason", types.Part(text=""))
 def test_an_event_whose_field_was_assigned_anything_comes_back_as_it_was(name, value):
     event = Event(author="a")
     setattr(event, name, value)
@@ -69,6 +71,7 @@ def test_an_event_whose_field_was_assigned_anything_comes_back_as_it_was(name, v
 
 @quick
 @given(st.sampled_from(sorted(EventActions.model_fields)), values)
+@example("requested_auth_configs", {b"": None})
 def test_actions_whose_field_was_assigned_anything_come_back_as_they_were(name, value):
     event = Event(author="a")
     setattr(event.actions, name, value)
