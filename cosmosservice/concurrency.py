@@ -77,12 +77,12 @@ _outlasting: set[asyncio.Task[None]] = set()  # a loop holds its tasks weakly
 
 
 async def _wait(work: asyncio.Future[Any], grace: float) -> None:
-    work.add_done_callback(_retrieve)
+    work.add_done_callback(retrieve)
     with contextlib.suppress(asyncio.CancelledError):
         await asyncio.wait([work], timeout=grace)
 
 
-def _retrieve(work: asyncio.Future[Any]) -> None:
-    """A failure whose waiter was cancelled: nobody is left to be told."""
+def retrieve(work: asyncio.Future[Any]) -> None:
+    """For work whose waiters may all be cancelled: then nobody is left to be told of a failure."""
     if not work.cancelled():
         work.exception()

@@ -23,6 +23,7 @@ from cosmosservice.documents import (
     SessionKey,
 )
 from cosmosservice.event_log import EventLog
+from cosmosservice.large_bodies import IDS
 from cosmosservice.log_view import LogViews
 from cosmosservice.session_documents import SessionDocument, SessionDocuments
 
@@ -36,7 +37,6 @@ DEAD = (
     " c.seq, c.event_id, c.schema_version, c.ttl"
     " FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
 )
-CHUNK_IDS = "SELECT VALUE c.id FROM c WHERE c.id >= @first AND c.id < @last"
 
 
 class Erasure:
@@ -105,7 +105,7 @@ class Erasure:
         ):
             parameters = dict(zip(("first", "last"), key.chunk_range(incarnation), strict=True))
             chunks += await self._container.query(  # type: ignore[arg-type]
-                CHUNK_IDS, parameters, key.session_id
+                IDS, parameters, key.session_id
             )
 
         async def remove(chunk_id: str) -> None:

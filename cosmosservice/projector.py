@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cosmosservice import telemetry
-from cosmosservice.concurrency import Locks
+from cosmosservice.concurrency import Locks, backoff
 from cosmosservice.cosmos_client import NotFound, PreconditionFailed
 from cosmosservice.documents import ACTIVE, APP_STATE, USER_STATE, SessionKey
 from cosmosservice.errors import CosmosServiceError, TooLargeError
@@ -183,7 +183,7 @@ class Projector:
                     body = renewed(current.followed(records, left), events=events)
                     await self._documents.replace(current, body)
                 except PreconditionFailed:
-                    await asyncio.sleep(0.002 * attempt)
+                    await backoff(attempt)
                     continue
                 except NotFound:
                     _report_unseen(key, incarnation, None, appended)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cosmosservice.cache import Cache
-from cosmosservice.concurrency import backoff
+from cosmosservice.concurrency import backoff, retrieve
 from cosmosservice.cosmos_client import (
     NOT_MODIFIED,
     Conflict,
@@ -181,7 +181,7 @@ class StateDocuments:
         if waiting is None or waiting.started:
             waiting = self._waiting[key] = _Merge(after=waiting)
             waiting.task = asyncio.create_task(self._run(key, waiting))
-            waiting.task.add_done_callback(_retrieve)
+            waiting.task.add_done_callback(retrieve)
         waiting.changes = newest((waiting.changes, changes))
         assert waiting.task is not None
         return _of(changes, waiting.task)
@@ -266,12 +266,6 @@ async def _of(changes: Changes, task: asyncio.Task[Changes]) -> Changes:
 
 async def _nothing() -> Changes:
     return {}
-
-
-def _retrieve(task: asyncio.Task[Changes]) -> None:
-    """Those who wait for a merge see its failure; if all were cancelled nobody is left to."""
-    if not task.cancelled():
-        task.exception()
 
 
 def parse_state(key: StateKey, found: Document) -> StateDocument:

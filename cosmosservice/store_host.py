@@ -129,17 +129,14 @@ class StoreHost:
         self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
     ) -> T:
         with self._opener.telemetry.operation(operation):
-            opening = self._opening
-            if opening is not None and opening.done() and opening.exception() is None:
-                return await work(opening.result())
             return await work(await self._store())
 
     async def _store(self) -> SessionStore:
         opening = self._opening
-        if opening is None:
+        if opening is None or opening.cancelled():
             opening = self._opening = asyncio.create_task(self._opener.open())
         try:
-            return await asyncio.shield(opening)
+            return opening.result() if opening.done() else await asyncio.shield(opening)
         except BaseException:
             if opening.done() and self._opening is opening:
                 self._opening = None  # the next call tries again

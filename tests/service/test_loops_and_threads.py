@@ -73,6 +73,27 @@ async def test_a_service_can_be_used_again_after_close(service):
     assert len((await reload(service, session)).events) == 1
 
 
+async def test_a_service_whose_opening_was_cancelled_opens_at_the_next_call(emulator):
+    """As by a program that cancels every task of its loop, and goes on."""
+    before = asyncio.all_tasks()
+    reached = asyncio.Event()
+
+    async def never_answer(_):
+        reached.set()
+        await asyncio.Event().wait()
+
+    emulator.faults.call(never_answer)
+    async with CosmosSessionService.embedded(emulator) as service:
+        call = asyncio.create_task(service.create_session(**WHO))
+        await reached.wait()
+        for each in asyncio.all_tasks() - before:
+            each.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        session = await service.create_session(**WHO)
+        assert await reload(service, session) == session
+
+
 def io_threads():
     return [each for each in threading.enumerate() if each.name == "cosmosservice-io"]
 

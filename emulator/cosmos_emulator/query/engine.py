@@ -43,6 +43,10 @@ class Verbatim(str):
 
     __slots__ = ()
 
+    @classmethod
+    def of(cls, body: str | bytes) -> "Verbatim":
+        return cls(body if isinstance(body, str) else body.decode())
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -232,8 +236,7 @@ class _Run:
                     assert start is not None
                     behind = position != start and not self._is_before(position, start)
                 if behind:
-                    text = body if isinstance(body, str) else body.decode()
-                    yield _Result(Verbatim(text), len(body), rowid=rowid)
+                    yield _Result(Verbatim.of(body), len(body), rowid=rowid)
 
     def _keys_of(self, result: _Result) -> tuple[SortKey, ...]:
         if isinstance(result.value, Verbatim) and not result.keys:
@@ -255,8 +258,7 @@ class _Run:
                     skip -= 1
                     continue
                 if self._whole:
-                    text = body if isinstance(body, str) else body.decode()
-                    yield _Result(Verbatim(text), len(body), *position, of_row)
+                    yield _Result(Verbatim.of(body), len(body), *position, of_row)
                 else:
                     yield _Result(value, self._size(value, len(body)), *position, of_row)
 
