@@ -9,9 +9,7 @@ connect_…         how to make a service: embedded, over HTTP, on COSMOSDB_ENDP
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,7 +19,7 @@ import pytest
 from hypothesis import settings
 
 from cosmos_emulator import Emulator
-from cosmos_emulator.server import Server
+from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from cosmosservice import CosmosSessionService
@@ -79,17 +77,8 @@ def http_emulator() -> Iterator[tuple[str, str]]:
 
     Its containers have several partitions, so that the SDK must merge, as on a large account.
     """
-    with Emulator(partitions=3) as emulator:
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_forever, name="emulator", daemon=True)
-        thread.start()
-        server = Server(emulator)
-        endpoint = asyncio.run_coroutine_threadsafe(server.start(), loop).result()
+    with Emulator(partitions=3) as emulator, serving(emulator) as endpoint:
         yield endpoint, emulator.key
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """Every way into the emulator: in process and over HTTP, with the asynchronous and the sync SDK."""
 
-import asyncio
-import contextlib
-import threading
 import uuid
 
 import pytest
@@ -10,23 +7,7 @@ from azure.cosmos import CosmosClient, PartitionKey
 from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 
 from cosmos_emulator import Emulator
-from cosmos_emulator.server import Server
-
-
-@contextlib.contextmanager
-def serving(emulator):
-    """Serve an emulator from a thread of its own, as another program would."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    server = Server(emulator)
-    try:
-        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+from tests.support.serving import serving
 
 
 @pytest.fixture
@@ -41,7 +22,7 @@ def way(request, emulator):
     if request.param == "in process":
         yield emulator.endpoint, {"transport": emulator.async_transport()}
         return
-    with serving(emulator) as endpoint:
+    with serving(emulator, patience=10) as endpoint:
         yield endpoint, {}
 
 
@@ -70,7 +51,10 @@ def sync_client(request, emulator):
         ) as client:
             yield client
         return
-    with serving(emulator) as endpoint, CosmosClient(endpoint, emulator.key) as client:
+    with (
+        serving(emulator, patience=10) as endpoint,
+        CosmosClient(endpoint, emulator.key) as client,
+    ):
         yield client
 
 

@@ -7,7 +7,8 @@ is deleted, life 1 after the first restore, and so on.
 
 from __future__ import annotations
 
-from tests.model.protocol import fold, own_attempt, tombstone_in_force
+from tests.model.protocol import own_attempt
+from tests.model.steps import fold, tombstone_in_force
 from tests.model.store import EMPTY, Frozen, document, documents
 
 TRANSITIONS = {

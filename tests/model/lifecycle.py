@@ -6,7 +6,7 @@ restore or purge completes it (`finish_restore`, `erase`).
 
 from __future__ import annotations
 
-from tests.model.protocol import (
+from tests.model.steps import (
     confirm,
     dead_events,
     erase,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.model.checker import Process
-from tests.model.protocol import record
-from tests.model.scenarios import (
+from tests.model.situations import (
     Scenario,
     appends,
     creates,
@@ -26,6 +25,7 @@ from tests.model.scenarios import (
     stored,
     tombstone,
 )
+from tests.model.steps import record
 from tests.model.store import Frozen
 
 

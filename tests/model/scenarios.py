@@ -1,216 +1,36 @@
 """Who races with whom. Each scenario's docstring says what it is about.
 
-S1 to S11 are about create, get, append and delete; restore and purge are in
-lifecycle_scenarios.py. Session ids are "1" and "2", incarnations "a0", "a1" … and "b0".
+S1 to S13 are about create, get, append and delete; restore and purge are in
+lifecycle_scenarios.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from tests.model import lifecycle, protocol
-from tests.model.checker import Explorer, Process, Result
-from tests.model.invariants import Invariants
-from tests.model.protocol import NO_STATE, record, record_id
+from tests.model.checker import Process
+from tests.model.situations import (
+    Scenario,
+    appends,
+    appends_again,
+    creates,
+    deleted_session,
+    deletes,
+    event,
+    fresh_session,
+    gets,
+    gets_and_appends,
+    holding,
+    log_snapshot,
+    one_after_the_other,
+    one_event,
+    reader_at_rest,
+    recreated_session,
+    restores,
+    session_document,
+    stored,
+    tombstone,
+)
+from tests.model.steps import project, record
 from tests.model.store import EMPTY, Frozen
-
-
-@dataclass
-class Scenario:
-    processes: list[Process]
-    store: Frozen
-    crashes: int = 0
-    lost_replies: int = 0
-    token_on_error: bool = True
-    residues: frozenset[str] = field(default_factory=frozenset)
-
-    def check(self, limit: int = 3_000_000, until: str | None = None) -> Result:
-        stale = frozenset(p.name for p in self.processes if p.stale)
-        explorer = Explorer(
-            self.processes,
-            self.store,
-            Invariants(self.store, stale),
-            crashes=self.crashes,
-            lost_replies=self.lost_replies,
-            token_on_error=self.token_on_error,
-            limit=limit,
-        )
-        return explorer.run(until)
-
-
-# ------------------------------------------------------------------ what is stored at first
-
-
-def event(seq, event_id, incarnation):
-    return record("event", incarnation, seq, event_id, session=Frozen({event_id: 1}))
-
-
-def tombstone(seq, incarnation):
-    return record("tombstone", incarnation, seq, "T:old")
-
-
-def session_document(
-    incarnation, status="active", first_seq=1, revision=0, shows=(), replaced=None
-):
-    """`replaced`: where the events of predecessors begin that are not erased."""
-    doc = Frozen(
-        status=status,
-        incarnation=incarnation,
-        first_seq=first_seq,
-        revision=revision,
-        state=Frozen.fromkeys(shows, 1),
-    )
-    return doc if replaced is None else doc.having(replaced=replaced)
-
-
-def log_snapshot(*records):
-    return Frozen({record_id(r): (1, r) for r in records})
-
-
-def stored(rules, sessions, shared_documents=False):
-    """A store; `sessions` maps an id to its session document (or None) and its records."""
-    store = {}
-    for sid, (doc, *records) in sessions.items():
-        store["session" + sid] = (Frozen({"s": (1, doc)}) if doc else EMPTY,)
-        store["log" + sid] = (log_snapshot(*records),)
-    for scope in rules.shared:
-        store[scope] = (Frozen({"d": (1, NO_STATE)}) if shared_documents else EMPTY,)
-    return Frozen(store)
-
-
-def fresh_session(rules, *sids, shared_documents=False):
-    names = {"1": "a0", "2": "b0"}
-    sessions = {sid: (session_document(names[sid]),) for sid in sids or "1"}
-    return stored(rules, sessions, shared_documents)
-
-
-def one_event(rules, shared_documents=False):
-    doc = session_document("a0", revision=1, shows="z")
-    return stored(rules, {"1": (doc, event(1, "z", "a0"))}, shared_documents)
-
-
-def deleted_session(rules):
-    doc = session_document("a0", "deleted", revision=2, shows="z")
-    return stored(rules, {"1": (doc, event(1, "z", "a0"), tombstone(2, "a0"))})
-
-
-def recreated_session(rules):
-    doc = session_document("a1", first_seq=3, revision=2, replaced=1)
-    return stored(rules, {"1": (doc, event(1, "z", "a0"), tombstone(2, "a0"))})
-
-
-def holding(sid="1", incarnation="a0", n=0, event_ids=()):
-    """A session object somebody holds."""
-    return Frozen(sid=sid, incarnation=incarnation, n=n, newest=0, event_ids=tuple(event_ids))
-
-
-# ------------------------------------------------------------------ what processes do
-
-
-def appends(rules, session, *event_ids, key=None, app_key=None, **options):
-    """Append events one after the other; the last writes `key` of the user's state."""
-
-    def body(proc):
-        held, i = session, 0
-        while i < len(event_ids):
-            event_id = event_ids[i]
-            last = i == len(event_ids) - 1
-            user = Frozen({key: event_id}) if key and last else EMPTY
-            app = Frozen({app_key: event_id}) if app_key and last else EMPTY
-            held = yield from protocol.append(
-                rules,
-                proc,
-                held,
-                event_id,
-                Frozen({event_id: 1}),
-                user,
-                app,
-                **{"project": last, **options},
-            )
-            held = held[1]
-            i += 1
-
-    return body
-
-
-def appends_again(rules, session, event_id, key=None, **options):
-    """The caller tries the same event again from the session object it had at first."""
-
-    def body(proc):
-        user = Frozen({key: event_id}) if key else EMPTY
-        delta = Frozen({event_id: 1})
-        done = yield from protocol.append(
-            rules, proc, session, event_id, delta, user, project=False, **options
-        )
-        done = None
-        done = yield from protocol.append(rules, proc, session, event_id, delta, user, **options)
-        return done
-
-    return body
-
-
-def gets_and_appends(rules, event_id, key=None, sid="1", repair=False, **options):
-    def body(proc):
-        session = yield from protocol.get(rules, proc, sid, repair)
-        if session is not None:
-            user = Frozen({key: event_id}) if key else EMPTY
-            delta = Frozen({event_id: 1})
-            yield from protocol.append(rules, proc, session, event_id, delta, user, **options)
-
-    return body
-
-
-def gets(rules, *sids):
-    """Read, and repair, one session after the other."""
-
-    def body(proc):
-        i = 0
-        while i < len(sids):
-            session = yield from protocol.get(rules, proc, sids[i])
-            session = None
-            i += 1
-        return session
-
-    return body
-
-
-def reader_at_rest(rules, *processes, sids="1"):
-    """Begins when the others have ended; repairs everything, then looks once more."""
-    return Process("R", gets(rules, *sids, *sids), after=tuple(p.name for p in processes))
-
-
-def deletes(rules, sid="1"):
-    return lambda proc: protocol.delete(rules, proc, sid)
-
-
-def creates(rules, incarnation, key=None, sid="1", expires=False):
-    user = Frozen({key: "i:" + incarnation}) if key else EMPTY
-    return lambda proc: protocol.create(rules, proc, sid, incarnation, user, expires=expires)
-
-
-def restores(rules, sid="1"):
-    return lambda proc: lifecycle.restore(rules, proc, sid)
-
-
-def purges(rules, sid="1"):
-    return lambda proc: lifecycle.purge(rules, proc, sid)
-
-
-def purges_replaced(rules, sid="1"):
-    return lambda proc: lifecycle.purge_replaced(rules, proc, sid)
-
-
-def one_after_the_other(*bodies):
-    def body(proc):
-        i = 0
-        while i < len(bodies):
-            yield from bodies[i](proc)
-            i += 1
-
-    return body
-
-
-# ------------------------------------------------------------------ scenarios
 
 
 def S1(rules):
@@ -469,7 +289,7 @@ def S6e(rules):
 
     def projects(proc):
         own = record("event", "a0", 2, "b", 2, Frozen({"b": 1}))
-        yield from protocol.project(rules, "1", "a0", 2, (own,))
+        yield from project(rules, "1", "a0", 2, (own,))
 
     a = Process("A", appends(rules, holding(), "a", "b", project=False))
     x = Process("X", projects, stale=True, after=("A",))
@@ -480,7 +300,7 @@ def S12(rules):
     """A large event, a client to whom its body does not show yet that projects, and another."""
 
     def projects(proc):
-        yield from protocol.project(rules, "1", "a0", 2)
+        yield from project(rules, "1", "a0", 2)
 
     a = Process("A", appends(rules, holding(), "a", "b", project=False, large=True))
     x = Process("X", projects, stale=True)
@@ -597,7 +417,7 @@ def S13c(rules):
     ps = [
         Process("A", appends(rules, holding(), "a", key="k")),
         Process("E", appends(rules, holding("2", "b0"), "e", key="room"), after=("A",)),
-        Process("Q", lambda proc: protocol.project(rules, "1", "a0", 1), stale=True, after=("A",)),
+        Process("Q", lambda proc: project(rules, "1", "a0", 1), stale=True, after=("A",)),
     ]
     return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], full_of_state(rules))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.model import lifecycle_scenarios, scenarios
-from tests.model.protocol import Rules
+from tests.model.situations import Scenario
+from tests.model.steps import Rules
 
 SCENARIOS = {
     name: build
@@ -66,7 +67,7 @@ MUTANTS = {
 }
 
 
-def scenario(name: str, left_out: str | None = None) -> scenarios.Scenario:
+def scenario(name: str, left_out: str | None = None) -> Scenario:
     """A scenario, optionally with one rule of the protocol left out."""
     shared = () if name in WITHOUT_SHARED_STATE else ("user",)
     if name == "S1b":

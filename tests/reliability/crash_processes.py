@@ -16,17 +16,14 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from cosmos_emulator import Emulator
 from cosmos_emulator.requests_log import RequestRecord
-from cosmos_emulator.server import Server
 from cosmosservice import CosmosSessionService
 from tests.reliability.guarantees import (
     APP,
@@ -37,6 +34,7 @@ from tests.reliability.guarantees import (
     check_guarantees,
 )
 from tests.reliability.worker import PLACES, work
+from tests.support.serving import serving
 
 DEADLINE = 300  # seconds without which something must be stuck
 _REQUESTS = (10, 60)  # between two kills
@@ -86,7 +84,7 @@ def run(seed: int, *, kills: int, workers: int) -> Report:
     report = Report(seed)
     history = History()
     dice = random.Random(seed)
-    with Emulator() as emulator, _served(emulator) as endpoint:
+    with Emulator() as emulator, serving(emulator) as endpoint:
         asyncio.run(_prepare(endpoint, emulator.key))
         crew = _Crew(endpoint, emulator.key, seed)
         for _ in range(workers):
@@ -172,21 +170,6 @@ async def _read(endpoint: str, key: str, place: Where) -> Any:
     async with service:
         found = await service.get_session(app_name=APP, user_id=place[0], session_id=place[1])
         return found and ([each.id for each in found.events], found.state)
-
-
-@contextlib.contextmanager
-def _served(emulator: Emulator) -> Iterator[str]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="emulator", daemon=True)
-    thread.start()
-    server = Server(emulator)
-    try:
-        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result()
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def main(arguments: list[str]) -> int:

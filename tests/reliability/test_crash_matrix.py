@@ -7,8 +7,14 @@ import pytest
 from tests.reliability.crash_matrix import FAULTS, cases, run
 from tests.reliability.operations import OPERATIONS
 
-CHOSEN = {"dropped after", "outage", "killed before", "killed after", "cancelled before"}
-CHOSEN |= {"cancelled after, in a block"}
+CHOSEN = {
+    "dropped after",
+    "outage",
+    "killed before",
+    "killed after",
+    "cancelled before",
+    "cancelled after, in a block",
+}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)

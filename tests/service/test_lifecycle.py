@@ -1,4 +1,4 @@
-"""Delete, restore, purge, repair, and sessions that expire."""
+"""Delete, restore, purge and repair."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gc
 import inspect
 
 import pytest
-from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
 from cosmosservice.cosmos_client import Container
@@ -25,7 +24,6 @@ from tests.support.stores import opened_store
 WHO = {"app_name": "app", "user_id": "user"}
 THIS = WHO | {"session_id": "s"}
 NOW = datetime.timedelta(0)
-HOUR = 3600
 
 
 def stored(emulator, container="events"):
@@ -93,15 +91,6 @@ async def test_a_purged_session_leaves_no_content(open_service, emulator):
     await service.append_event(again, event("new"))
     assert texts(await open_service().get_session(**THIS)) == ["new"]
     assert (await service.purge_session(**THIS)).sessions == 1
-
-
-async def test_what_a_purge_leaves_expires(service, emulator):
-    session = await service.create_session(**THIS)
-    await service.append_event(session, event("x"))
-    await service.purge_session(**THIS)
-    emulator.clock.advance(31 * 24 * 3600)
-    assert stored(emulator) == []
-    assert stored(emulator, "sessions") == []
 
 
 async def test_a_user_is_erased_with_all_sessions_and_on_request_the_state(open_service, emulator):
@@ -182,12 +171,6 @@ async def test_what_was_replaced_long_ago_goes_though_its_successor_was_just_del
     assert texts(await service.get_session(**THIS)) == ["new"]
 
 
-async def test_a_session_that_expires_leaves_nothing_of_one_that_it_replaced(service, emulator):
-    await recreated(service, ttl=HOUR)
-    assert "s3cret" not in str(stored(emulator))
-    assert texts(await service.get_session(**THIS)) == ["new"]
-
-
 async def test_deleted_sessions_can_be_listed(service):
     await service.create_session(**THIS)
     await service.create_session(**WHO, session_id="kept")
@@ -214,56 +197,6 @@ async def test_a_missing_session_document_is_rebuilt_from_the_log(open_service, 
     found = await fresh.get_session(**THIS)
     assert texts(found) == ["0", "1", "2"]
     assert found.state == {"n": 2, "user:n": 2, "app:n": 2}
-
-
-# --- ttl
-
-
-async def test_an_unused_session_goes_with_all_its_events(open_service, emulator, later):
-    service = open_service(ttl=HOUR)
-    session = await service.create_session(**THIS, state={"user:u": 1, "app:a": 1})
-    await service.append_event(session, event("x"))
-    await service.flush()
-    later(0.99 * HOUR)
-    assert await open_service().get_session(**THIS) is not None
-    later(1.2 * HOUR)
-    fresh = open_service()
-    assert await fresh.get_session(**THIS) is None
-    assert (await fresh.list_sessions(**WHO)).sessions == []
-    later(2 * HOUR)
-    assert stored(emulator) == []
-    assert await fresh.get_user_state(**WHO) == {"u": 1}
-
-
-async def test_a_session_in_use_stays_whole(open_service, later):
-    service = open_service(ttl=HOUR)
-    session = await service.create_session(**THIS)
-    for number in range(12):
-        await service.append_event(session, event(str(number)))
-        await service.flush()
-        later(0.6 * HOUR)
-    found = await open_service().get_session(**THIS)
-    assert texts(found) == [str(number) for number in range(12)]
-
-
-async def test_reading_is_use_too(open_service, later):
-    service = open_service()
-    session = await service.create_session(**THIS, ttl=HOUR)
-    await service.append_event(session, event("first"))
-    for _ in range(10):
-        later(0.8 * HOUR)
-        found = await service.get_session(**THIS)
-        assert texts(found) == ["first"]
-        await service.flush()
-
-
-async def test_sessions_without_ttl_stay(open_service, later):
-    service = open_service()
-    session = await service.create_session(**THIS)
-    await service.append_event(session, event("x"))
-    await service.flush()
-    later(10_000 * HOUR)
-    assert len((await reload(open_service(), session)).events) == 1
 
 
 async def test_a_delete_whose_answer_was_lost_leaves_a_new_session_alone(open_service, emulator):
@@ -363,24 +296,6 @@ async def test_a_purge_that_fails_leaves_nothing_that_is_never_awaited(service, 
     waiting = [each for each in gc.get_objects() if inspect.iscoroutine(each)]
     assert refused.tb is not None  # what it refers to is alive until here
     assert not [each for each in waiting if inspect.getcoroutinestate(each) == "CORO_CREATED"]
-
-
-async def test_what_is_left_of_an_expired_session_hides_nothing_of_its_successor(
-    open_service, emulator, later, caplog
-):
-    first = open_service(ttl=100)
-    session = await first.create_session(**THIS)
-    for _ in range(5):
-        await first.append_event(session, event("old"))
-    later(150)
-    second = open_service()
-    session = await second.create_session(**THIS)
-    await second.append_event(session, event("new", delta={"k": 1}))
-    await second.flush()
-    config = GetSessionConfig(num_recent_events=0)
-    probed = await open_service().get_session(**THIS, config=config)
-    assert (probed.events, probed.state) == ([], {"k": 1})
-    assert not caplog.records
 
 
 # --- contention

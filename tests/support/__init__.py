@@ -1,1 +1,1 @@
-"""What several suites share: stores to run on, events to append, models that follow a script."""
+"""What several suites share: stores and servers to run on, events to append, scripted models."""

@@ -23,19 +23,19 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import psutil
 
 from cosmos_emulator import Emulator
-from cosmos_emulator.server import Server
 from cosmosservice import CosmosSessionService
 from cosmosservice.errors import StateUpdatePendingError, StorageError
 from tests.reliability.load.weather import STORM, Weather
 from tests.support.adk import event, texts
 from tests.support.raw import raw_store
+from tests.support.serving import serving
 
 T = TypeVar("T")
 
@@ -141,7 +141,7 @@ class Soak:
         sockets, threads = len(process.net_connections()), set(threading.enumerate())
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "soak.db"
-            with Emulator(path) as emulator, _serving(emulator) as endpoint:
+            with Emulator(path) as emulator, serving(emulator, patience=90) as endpoint:
                 asyncio.run(self._run(emulator, endpoint))
         gc.collect()
         # The plain SDK's client, by which the raw documents are looked at, keeps a pool.
@@ -342,19 +342,3 @@ def _rss_in_use() -> float:
     with contextlib.suppress(OSError, AttributeError):  # glibc only
         ctypes.CDLL(None).malloc_trim(0)
     return float(psutil.Process().memory_info().rss / 1e6)
-
-
-@contextlib.contextmanager
-def _serving(emulator: Emulator) -> Iterator[str]:
-    """The emulator over HTTP, on a thread of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="emulator")
-    thread.start()
-    server = Server(emulator)
-    try:
-        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(90)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

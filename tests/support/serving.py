@@ -1,0 +1,28 @@
+"""The emulator over HTTP, as another program would serve it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from cosmos_emulator import Emulator
+from cosmos_emulator.server import Server
+
+
+@contextlib.contextmanager
+def serving(emulator: Emulator, patience: float | None = None) -> Iterator[str]:
+    """Its endpoint; it is served from a thread of its own. `patience` is how many seconds the
+    start, the stop and the end of the thread may take each; without it, as long as they need."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="emulator", daemon=True)
+    thread.start()
+    server = Server(emulator)
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result(patience)
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(patience)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(patience)
+        loop.close()
