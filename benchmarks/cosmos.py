@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from azure.core.pipeline.transport import AioHttpTransport
 from azure.cosmos import PartitionKey
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from google.adk.events.event import Event
@@ -170,7 +171,7 @@ async def write_past(
 
 def over_http(port: int) -> CosmosClient:
     return CosmosClient(
-        f"http://127.0.0.1:{port}/", credential=KEY, enable_endpoint_discovery=False
+        f"http://127.0.0.1:{port}/", credential=KEY, enable_endpoint_discovery=False, transport=AioHttpTransport(use_env_settings=False)
     )
 
 

@@ -21,6 +21,7 @@ from cosmosservice.errors import (
 )
 
 if TYPE_CHECKING:
+    from azure.core.pipeline.transport import AioHttpTransport
     from azure.cosmos.aio import CosmosClient, DatabaseProxy
 
     from cosmos_emulator import Emulator
@@ -142,6 +143,7 @@ class Connection:
             credential=self._make_credential(),
             enable_endpoint_discovery=azure,
             raw_response_hook=note_answer,
+            transport=_transport(),
         )
 
     def _embedded(self) -> Emulator:
@@ -226,6 +228,20 @@ class Connection:
             if self._owns_emulator and self._emulator is not None:
                 self._emulator.close()
                 self._emulator, self._owns_emulator = None, False
+
+
+def _transport() -> AioHttpTransport:
+    """The SDK's own transport, which looks at the environment only if that names a proxy.
+
+    Otherwise aiohttp asks a thread for the proxy and another one for ~/.netrc before every request:
+    as much work as all the rest of it. And Cosmos DB is no place for what ~/.netrc says: a request
+    with two kinds of credentials fails.
+    """
+    from urllib.request import getproxies
+
+    from azure.core.pipeline.transport import AioHttpTransport
+
+    return AioHttpTransport(use_env_settings=not getproxies().keys().isdisjoint(("http", "https")))
 
 
 async def _account(client: CosmosClient) -> Account:
