@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Coroutine, Hashable
-from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, Literal, TypeVar
 
 GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
 
@@ -34,16 +33,44 @@ async def backoff(attempt: int) -> None:
 
 
 class Locks:
-    """A lock per key, which exists as long as somebody uses it."""
+    """A lock per key, which exists as long as somebody holds it or waits for it."""
 
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        self._locks: dict[Hashable, _KeyLock] = {}
 
     def of(self, key: Hashable) -> asyncio.Lock:
+        """To be acquired at once."""
         lock = self._locks.get(key)
         if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
+            lock = self._locks[key] = _KeyLock(self._locks, key)
         return lock
+
+
+class _KeyLock(asyncio.Lock):
+    """Leaves its place when nobody wants it any more."""
+
+    def __init__(self, locks: dict[Hashable, _KeyLock], key: Hashable) -> None:
+        super().__init__()
+        self._place = locks, key
+        self._wanted = 0
+
+    async def acquire(self) -> Literal[True]:
+        self._wanted += 1
+        try:
+            return await super().acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    def release(self) -> None:
+        super().release()
+        self._leave()
+
+    def _leave(self) -> None:
+        self._wanted -= 1
+        if not self._wanted:
+            locks, key = self._place
+            del locks[key]
 
 
 async def finish(work: asyncio.Future[T], grace: float) -> T:

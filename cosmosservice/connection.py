@@ -143,7 +143,7 @@ class Connection:
             credential=self._make_credential(),
             enable_endpoint_discovery=azure,
             raw_response_hook=note_answer,
-            transport=_transport(),
+            transport=direct_transport(),
         )
 
     def _embedded(self) -> Emulator:
@@ -230,7 +230,7 @@ class Connection:
                 self._emulator, self._owns_emulator = None, False
 
 
-def _transport() -> AioHttpTransport:
+def direct_transport() -> AioHttpTransport:
     """The SDK's own transport, which looks at the environment only if that names a proxy.
 
     Otherwise aiohttp asks a thread for the proxy and another one for ~/.netrc before every request:

@@ -268,14 +268,15 @@ class Container:
         self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
     ) -> None:
         # Not every answer is one to this request: a query looks for its partitions first.
+        status = answers[-1] if answers else 200
         charge = RequestCharge(
-            operation=current_operation.get(),
-            request=request,
-            container=self.name,
-            status=answers[-1] if answers else 200,
-            request_units=float(headers.get(_CHARGE, 0)),
-            sub_status=int(headers.get("x-ms-substatus", 0)),
-            retries=sum(not 0 < each < 400 for each in answers[:-1]),
+            current_operation.get(),
+            request,
+            self.name,
+            status,
+            float(headers.get(_CHARGE, 0)),
+            int(headers.get("x-ms-substatus", 0)) if status >= 400 else 0,
+            sum(not 0 < each < 400 for each in answers[:-1]),
         )
         self._observer.request(charge, seconds)
 

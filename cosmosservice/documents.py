@@ -212,6 +212,13 @@ class SessionKey:
     def document_id(self) -> str:
         return _document_id(SESSION, self.app_name, self.session_id)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.app_name, self.user_id, self.session_id))
+
     @cached_property
     def tenant(self) -> str:
         """Tells sessions with the same id apart inside the partition that they share."""

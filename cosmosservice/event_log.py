@@ -74,6 +74,7 @@ class Record:
     timestamp: float
     stamp: int
     raw: bytes  # the event's fields as JSON: nothing that a caller does can change it
+    fields: Document | None = None  # the same, until they are stored
     deltas: Scoped = NOTHING
     delta_size: int | None = None  # in bytes, once somebody has asked
     settled: bool = False  # its user and app state is known to be merged
@@ -111,6 +112,7 @@ def event_record(fields: Document, raw: bytes) -> Record:
         timestamp=_number(fields.get("timestamp")),
         stamp=0,
         raw=raw,
+        fields=fields,
         deltas=_deltas(raw) if _has_delta(fields) else NOTHING,
     )
 
@@ -148,7 +150,7 @@ class EventLog:
         if not record.is_event:
             fields: Document = {"event_id": record.event_id, "timestamp": record.timestamp}
         else:
-            fields = from_json(record.raw)
+            fields = record.fields or from_json(record.raw)
             if wire_size(record.raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
                 # They go first: the event document, which names them, is the commit.
                 record.upload = record.upload or secrets.token_hex(8)

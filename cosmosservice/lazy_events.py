@@ -20,11 +20,19 @@ from pydantic import BaseModel, ConfigDict
 from .data_converters import fields_to_event, from_json
 
 _RAW = "_raw"
-_SLOTS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 
 # The instance's own dict, beneath the property of _LazyEvent.
 _get_dict: Callable[[Any], dict[str, Any]] = BaseModel.__dict__["__dict__"].__get__
 _set_dict: Callable[[Any, dict[str, Any]], None] = BaseModel.__dict__["__dict__"].__set__
+# What else pydantic keeps of a model.
+_SLOTS = [
+    (slot.__get__, slot.__set__)
+    for slot in (
+        BaseModel.__dict__["__pydantic_fields_set__"],
+        BaseModel.__dict__["__pydantic_extra__"],
+        BaseModel.__dict__["__pydantic_private__"],
+    )
+]
 _new: Callable[[type["_LazyEvent"]], "_LazyEvent"] = object.__new__
 
 # Reentrant: the garbage collector may run anything, here too.
@@ -72,9 +80,9 @@ def _decode(event: Event) -> None:
     with _becoming:
         # Only the first may write: after it the event may have been changed already.
         if decoded is not None and type(event) is _LazyEvent:
-            for slot in _SLOTS:
-                object.__setattr__(event, slot, getattr(decoded, slot))
-            _set_dict(event, decoded.__dict__)
+            for get, set_ in _SLOTS:
+                set_(event, get(decoded))
+            _set_dict(event, _get_dict(decoded))
             object.__setattr__(event, "__class__", Event)
 
 

@@ -74,7 +74,7 @@ class LogViews:
         self._cache = cache
 
     def of(self, key: SessionKey) -> LogView | None:
-        found: LogView | None = self._cache.get(("log", key))
+        found: LogView | None = self._cache.get(key.tenant)
         return found
 
     async def seen_again(self, key: SessionKey, log: EventLog) -> LogView | None:
@@ -87,10 +87,10 @@ class LogViews:
         return view
 
     def drop(self, key: SessionKey) -> None:
-        self._cache.drop(("log", key))
+        self._cache.drop(key.tenant)
 
     def put(self, key: SessionKey, view: LogView) -> LogView:
-        self._cache.put(("log", key), view)
+        self._cache.put(key.tenant, view)
         return view
 
     def take(

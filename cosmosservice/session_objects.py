@@ -48,7 +48,11 @@ class Holding:
         return private.get("_storage_update_marker") if private else None
 
     def take(self, marker: str, newer: list[Record]) -> None:
-        self._session._storage_update_marker = marker
+        private = self._session.__pydantic_private__
+        if private is None:
+            self._session._storage_update_marker = marker
+        else:
+            private["_storage_update_marker"] = marker
         if asyncio.get_running_loop() is self._loop:
             self._commit(newer)
             return

@@ -207,24 +207,21 @@ class SessionStore:
     ) -> None:
         if record.deltas is not NOTHING:
             self._check_sizes(key, record.deltas, "append_event")
-        lock = self._locks.of(key)
+        lock, handed_over = self._locks.of(key), False
         await lock.acquire()
         try:
             marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
             if self._is_held(key, marker, record, holder):
-                lock.release()
                 return
             stored = await self._store(key, holder, marker, record)
         except asyncio.CancelledError:
             if record.seq:  # it may be sent, so that somebody has to find out, and has the lock
+                handed_over = True
                 await outlast(self._carry_on(lock, key, holder, marker, record), GRACE)
-            else:
+            raise
+        finally:
+            if not handed_over:
                 lock.release()
-            raise
-        except BaseException:
-            lock.release()
-            raise
-        lock.release()
         await self._follow(key, stored)
 
     async def _carry_on(
@@ -243,6 +240,7 @@ class SessionStore:
     ) -> Record:
         """Puts the event into the log, and into what this process knows of it."""
         newer, stored = await self._append(key, marker, record)
+        stored.fields = None
         holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
         self.views.extend(key, [*newer, stored])
         return stored

@@ -123,28 +123,32 @@ class StoreHost:
     def __init__(self, opener: Opener) -> None:
         self._opener = opener
         self._opening: asyncio.Task[SessionStore] | None = None
+        self._opened: SessionStore | None = None
         _hosts.add(self)
 
     async def run(
         self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
     ) -> T:
         with self._opener.telemetry.operation(operation):
-            return await work(await self._store())
+            return await work(self._opened or await self._store())
 
     async def _store(self) -> SessionStore:
         opening = self._opening
         if opening is None or opening.cancelled():
             opening = self._opening = asyncio.create_task(self._opener.open())
         try:
-            return opening.result() if opening.done() else await asyncio.shield(opening)
+            store = await asyncio.shield(opening)
         except BaseException:
             if opening.done() and self._opening is opening:
                 self._opening = None  # the next call tries again
             raise
+        if self._opening is opening:
+            self._opened = store
+        return store
 
     async def close(self) -> None:
-        opening, self._opening = self._opening, None
-        if opening is None:
+        opening, self._opening, self._opened = self._opening, None, None
+        if opening is None or opening.cancelled():
             return
         try:
             store = await opening

@@ -28,6 +28,18 @@ Codec = tuple[Encode, Decode]
 _VALUE = "$value"  # a value which is not of the type that the field declares
 _UNSET = object()
 
+# The slots of a model, at a quarter of what object.__setattr__ takes to find them.
+_new: Callable[[type[Any]], Any] = object.__new__
+_set_values, _set_found, _set_extra, _set_private = (
+    BaseModel.__dict__[slot].__set__
+    for slot in (
+        "__dict__",
+        "__pydantic_fields_set__",
+        "__pydantic_extra__",
+        "__pydantic_private__",
+    )
+)
+
 
 class Mismatch(ValueError):
     """A document does not fit this version of the class."""
@@ -43,9 +55,10 @@ class Plan(Generic[_M]):
         self.cls = cls
         config = cls.model_config
         by_name = config.get("populate_by_name") or config.get("validate_by_name")
-        self.decoders: dict[str, tuple[str, Decode]] = {}
-        self._encoders: dict[str, tuple[str, Encode]] = {}
-        self._omit_empty: dict[str, Any] = {}
+        # By key: the name, how to decode, and the type of JSON that stays as it is.
+        self.decoders: dict[str, tuple[str, Decode, type | None]] = {}
+        # By name: the key, how to encode, whether it is text, and what is left out if it is empty.
+        self._encoders: dict[str, tuple[str, Encode, bool, type | None]] = {}
         self._write_none: set[str] = set()
         self._defaults: dict[str, Any] = {}  # of all fields, for their order
         self._factories: dict[str, Callable[[], Any]] = {}
@@ -54,8 +67,11 @@ class Plan(Generic[_M]):
             alias = field.validation_alias
             key = alias if isinstance(alias, str) and not by_name else name
             encode, decode = codec(field.annotation, optional=False)
-            self._encoders[name] = (key, encode)
-            self.decoders[key] = (name, decode)
+            factory = field.default_factory
+            empty = factory if isinstance(factory, type) and factory in (dict, list, set) else None
+            kind = _json_type(field.annotation)
+            self._encoders[name] = (key, encode, kind is str, empty)
+            self.decoders[key] = (name, decode, kind)
             if field.is_required() or field.default_factory_takes_validated_data:
                 self._required.add(name)
                 self._defaults[name] = _UNSET
@@ -67,8 +83,6 @@ class Plan(Generic[_M]):
             else:
                 self._defaults[name] = _UNSET
                 self._factories[name] = _default_of(field)
-                if field.default_factory in (dict, list, set):
-                    self._omit_empty[name] = field.default_factory
             self._write_none.add(name)
         self.extra = config.get("extra") == "allow"
         self._private = {
@@ -86,15 +100,19 @@ class Plan(Generic[_M]):
 
     def encode(self, model: BaseModel, child: Child) -> dict[str, Any]:
         document: dict[str, Any] = {}
-        encoders, omit_empty = self._encoders, self._omit_empty
+        encoders, write_none = self._encoders, self._write_none
         for name, value in model.__dict__.items():
             if value is None:
-                if name in self._write_none:
+                if name in write_none:
                     document[encoders[name][0]] = None
-            elif name in encoders:
-                if name in omit_empty and type(value) is omit_empty[name] and not value:
-                    continue
-                key, encode = encoders[name]
+                continue
+            known = encoders.get(name)
+            if known is None:
+                continue
+            key, encode, is_text, empty = known
+            if is_text and type(value) is str and value.isascii():  # most are, at every append
+                document[key] = value
+            elif empty is None or value or type(value) is not empty:
                 document[key] = encode(value, child)
         if self._private:
             self._encode_private(model, document, child)
@@ -126,8 +144,9 @@ class Plan(Generic[_M]):
         for key, body in document.items():
             known = self.decoders.get(key)
             if known is not None:
-                name, decode = known
-                values[name] = None if body is None else decode(body, child)
+                name, decode, kind = known
+                as_it_is = body is None or type(body) is kind
+                values[name] = body if as_it_is else decode(body, child)
                 found.add(name)
             elif private is not None and key in private:
                 private[key] = child(body)
@@ -140,13 +159,12 @@ class Plan(Generic[_M]):
         for name, default in self._factories.items():
             if values[name] is _UNSET:
                 values[name] = default()
-        model = self.cls.__new__(self.cls)
-        setattr_ = object.__setattr__
-        setattr_(model, "__dict__", values)
-        setattr_(model, "__pydantic_fields_set__", found)
-        setattr_(model, "__pydantic_extra__", extra)
-        setattr_(model, "__pydantic_private__", private)
-        for name in self._validated & found:
+        model: _M = _new(self.cls)
+        _set_values(model, values)
+        _set_found(model, found)
+        _set_extra(model, extra)
+        _set_private(model, private)
+        for name in self._validated & found if self._validated else ():
             # The type of such a field may be decided by its validator, as that of auth configs is.
             # What the validator refuses was assigned without it: it stays, as do keys that it would
             # turn into text.
@@ -155,6 +173,14 @@ class Plan(Generic[_M]):
             with contextlib.suppress(Exception):
                 self.cls.__pydantic_validator__.validate_assignment(model, name, values[name])
         return model
+
+
+def _json_type(annotation: Any) -> type | None:
+    """The type whose JSON is the value of such a field itself, if there is one."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        members = [each for each in typing.get_args(annotation) if each is not type(None)]
+        annotation = members[0] if len(members) == 1 else None
+    return annotation if annotation in (str, int, bool, float) else None
 
 
 def _default_of(field: FieldInfo) -> Callable[[], Any]:
@@ -251,7 +277,7 @@ def _model(cls: type[BaseModel]) -> Codec:
     def decode(body: Any, child: Child) -> Any:
         if type(body) is not dict:
             raise Mismatch("another type")
-        tag = tag_of(body)
+        tag = tag_of(body) if len(body) == 1 or CLASS in body else None
         if tag is None:
             return plan(cls).decode(body, child)
         value = child(body)

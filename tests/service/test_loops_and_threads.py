@@ -73,7 +73,8 @@ async def test_a_service_can_be_used_again_after_close(service):
     assert len((await reload(service, session)).events) == 1
 
 
-async def test_a_service_whose_opening_was_cancelled_opens_at_the_next_call(emulator):
+@pytest.mark.parametrize("used_again", [True, False], ids=["used again", "closed"])
+async def test_a_service_whose_opening_was_cancelled_goes_on(emulator, used_again):
     """As by a program that cancels every task of its loop, and goes on."""
     before = asyncio.all_tasks()
     reached = asyncio.Event()
@@ -90,8 +91,9 @@ async def test_a_service_whose_opening_was_cancelled_opens_at_the_next_call(emul
             each.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        session = await service.create_session(**WHO)
-        assert await reload(service, session) == session
+        if used_again:
+            session = await service.create_session(**WHO)
+            assert await reload(service, session) == session
 
 
 def io_threads():
