@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import dataclasses
 import json
 import logging
@@ -11,10 +12,12 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
 
 from rich.console import Console
 
 from benchmarks import machine, report
+from benchmarks.measure import precise_loop
 from benchmarks.results import Result
 from benchmarks.servers import ServerMissing
 from benchmarks.stand import Stand
@@ -38,7 +41,26 @@ def parse() -> argparse.Namespace:
         help=f"one workload (may be repeated; does not write the docs): {', '.join(WORKLOADS)}",
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="print where this process's time goes (slows it down; does not write the docs)",
+    )
     return parser.parse_args()
+
+
+@contextlib.contextmanager
+def profile(options: argparse.Namespace, console: Console) -> Iterator[None]:
+    if not options.profile:
+        yield
+        return
+    from pyinstrument import Profiler
+
+    # One stack of everything: tasks that await one another would otherwise be counted as waiting.
+    profiler = Profiler(async_mode="disabled")
+    with profiler:
+        yield
+    console.print(profiler.output_text(), highlight=False, markup=False)
 
 
 async def run(options: argparse.Namespace, console: Console) -> tuple[dict[str, str], list[Result]]:
@@ -46,7 +68,7 @@ async def run(options: argparse.Namespace, console: Console) -> tuple[dict[str, 
     results = []
     async with Stand(quick=options.quick) as stand:
         for number, name in enumerate(names, 1):
-            with console.status(f"{number} of {len(names)}: {name}"):
+            with console.status(f"{number} of {len(names)}: {name}"), profile(options, console):
                 result = await WORKLOADS[name](stand)
             report.print_result(console, result)
             results.append(result)
@@ -64,10 +86,14 @@ def main() -> int:
     if os.getloadavg()[0] > BUSY * (os.cpu_count() or 1):
         console.print("[yellow]The machine is busy with other work: times will be off.[/]")
     try:
-        described, results = asyncio.run(run(options, console))
+        with asyncio.Runner(loop_factory=precise_loop) as runner:
+            described, results = runner.run(run(options, console))
     except KeyboardInterrupt:
         console.print("Interrupted.")
         return 130
+    except ModuleNotFoundError as missing:
+        console.print(f"[red]{missing.name} is missing: pip install -r requirements-bench.lock[/]")
+        return 1
     except ServerMissing as missing:
         console.print(f"[red]{missing}[/]")
         return 1
@@ -80,7 +106,7 @@ def main() -> int:
         }
         json.dump(figures, sys.stdout, indent=2, ensure_ascii=False)
         print()
-    if not options.quick and not options.only:
+    if not (options.quick or options.only or options.profile):
         report.write_docs(described, results)
         console.print(f"Written: docs/{report.PAGE.name}")
     return 0

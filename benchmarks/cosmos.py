@@ -15,6 +15,7 @@ from benchmarks.material import APP, USER
 from benchmarks.peers import Peer
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
+from cosmosservice.connection import direct_transport
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields
 from cosmosservice.documents import (
@@ -169,9 +170,13 @@ async def write_past(
     await service.flush()
 
 
-def over_http(port: int) -> CosmosClient:
+def over_http(port: int, *, as_it_comes: bool = False) -> CosmosClient:
+    """With the service's transport, unless the SDK's default one is asked for."""
     return CosmosClient(
-        f"http://127.0.0.1:{port}/", credential=KEY, enable_endpoint_discovery=False, transport=AioHttpTransport(use_env_settings=False)
+        f"http://127.0.0.1:{port}/",
+        credential=KEY,
+        enable_endpoint_discovery=False,
+        transport=AioHttpTransport() if as_it_comes else direct_transport(),
     )
 
 

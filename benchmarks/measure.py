@@ -1,9 +1,12 @@
-"""Timing: lanes that run in turn, and the medians of their runs."""
+"""Timing: lanes that run in turn, the medians of their runs, and of their ratios."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
+import itertools
+import selectors
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -16,16 +19,20 @@ clock = time.perf_counter
 
 @dataclass(frozen=True)
 class Timing:
-    """The median of several runs, each of them the median of its samples; and the runs' range."""
+    """The samples of several runs."""
 
-    seconds: float
-    low: float
-    high: float
+    runs: list[list[float]]
 
-    @classmethod
-    def of(cls, runs: list[list[float]]) -> Timing:
-        medians = [statistics.median(run) for run in runs]
-        return cls(statistics.median(medians), min(medians), max(medians))
+    @property
+    def seconds(self) -> float:
+        """The median of the runs, each of them the median of its samples."""
+        return statistics.median(statistics.median(run) for run in self.runs)
+
+    def by(self, other: Timing) -> float:
+        """How many times as long as the other: the median over samples that were taken next to one
+        another. A processor that is fast now and slow then changes both of them alike."""
+        pairs = zip(itertools.chain(*self.runs), itertools.chain(*other.runs), strict=True)
+        return statistics.median(mine / its for mine, its in pairs)
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,22 @@ class Effort:
         return self.runs * self.samples + 1
 
 
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Inside, the collector does not walk what the benchmark itself holds."""
+def precise_loop() -> asyncio.AbstractEventLoop:
+    """With timers, which are the latency of proxy and emulator, to the microsecond: select() takes
+    such timeouts; epoll and poll round up to a millisecond."""
+    return asyncio.SelectorEventLoop(selectors.SelectSelector())
+
+
+def freeze() -> None:
+    """From now on the collector does not walk what the benchmark itself holds."""
     gc.collect()
     gc.freeze()
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """The same, inside."""
+    freeze()
     try:
         yield
     finally:
@@ -64,4 +82,4 @@ async def compare(lanes: Mapping[str, Lane], effort: Effort) -> dict[str, Timing
             for _ in range(effort.samples):
                 for name, lane in lanes.items():
                     samples[name][-1].append(await lane())
-    return {name: Timing.of(runs) for name, runs in samples.items()}
+    return {name: Timing(runs) for name, runs in samples.items()}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import selectors
 import sys
 import time
 from collections import deque
@@ -21,6 +20,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+
+from benchmarks.measure import precise_loop
 
 LINE_LIMIT = 64 * 1024 * 1024  # a log of many exchanges is one line
 
@@ -224,9 +225,7 @@ class Proxy:
 
 
 def main() -> None:
-    # select() takes its timeout in microseconds; epoll and poll round up to a millisecond.
-    loop = asyncio.SelectorEventLoop(selectors.SelectSelector())
-    loop.run_until_complete(serve())
+    precise_loop().run_until_complete(serve())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from benchmarks import peers, servers
-from benchmarks.cosmos import Bare, InProcess, OverHttp, over_http
+from benchmarks.cosmos import Bare, InProcess, OverHttp, in_process, over_http
 from benchmarks.material import history
 from benchmarks.measure import Effort, Lane
 from benchmarks.peers import Peer
@@ -26,6 +26,8 @@ IN_PROCESS = "cosmosservice, in process"
 THREAD = "cosmosservice, on a thread of its own"
 IN_PROCESS_THREAD = "cosmosservice, in process, on a thread of its own"
 BARE, BARE_TURN = "bare create", "five bare requests"
+BARE_IN_PROCESS, BARE_TURN_IN_PROCESS = "bare create, in process", "five bare requests, in process"
+BARE_AS_IT_COMES = "bare create, the SDK as it comes"
 POSTGRES, POSTGRES_NO_PING = "DatabaseSessionService", "… without pool_pre_ping"
 REDIS, SQLITE, IN_MEMORY = "RedisSessionService", "SqliteSessionService", "InMemorySessionService"
 NETWORKED = (POSTGRES, POSTGRES_NO_PING, REDIS)
@@ -40,7 +42,7 @@ class Stand:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     started: dict[str, servers.Server] = field(default_factory=dict)
     opened: dict[tuple[str, float], Peer] = field(default_factory=dict)
-    bares: dict[float, Bare] = field(default_factory=dict)
+    bares: dict[tuple[str, float], Bare] = field(default_factory=dict)
     pasts: dict[tuple[str, int], str] = field(default_factory=dict)
     documents: list[dict[str, Any]] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
@@ -98,15 +100,21 @@ class Stand:
     async def route(self, server: str, round_trip: float) -> int:
         return await self.proxy.route(self.server(server).port, round_trip)
 
-    async def bare(self, round_trip: float) -> Bare:
+    async def bare(self, label: str, round_trip: float = ROUND_TRIP) -> Bare:
         """The SDK alone, at that distance from the emulator."""
-        if round_trip not in self.bares:
-            port = await self.route("emulator", round_trip)
-            bare = Bare(over_http(port), port)
+        place = (label, round_trip)
+        if place not in self.bares:
+            if label == BARE_IN_PROCESS:  # beside the service, on its emulator
+                peer = await self.peer(IN_PROCESS, round_trip)
+                assert isinstance(peer, InProcess)
+                bare = Bare(in_process(peer.emulator))
+            else:
+                port = await self.route("emulator", round_trip)
+                bare = Bare(over_http(port, as_it_comes=label == BARE_AS_IT_COMES), port)
             await bare.open()
             self.stack.push_async_callback(bare.close)
-            self.bares[round_trip] = bare
-        return self.bares[round_trip]
+            self.bares[place] = bare
+        return self.bares[place]
 
     async def session(self, peer: Peer, length: int) -> str:
         """A new session with so many events of 1 KB."""

@@ -113,7 +113,7 @@ def event_record(fields: Document, raw: bytes) -> Record:
         stamp=0,
         raw=raw,
         fields=fields,
-        deltas=_deltas(raw) if _has_delta(fields) else NOTHING,
+        deltas=_deltas(fields),
     )
 
 
@@ -271,7 +271,7 @@ class EventLog:
             timestamp=_number(fields.get("timestamp")),
             stamp=stamp,
             raw=raw,
-            deltas=_deltas(raw) if _has_delta(fields) else NOTHING,
+            deltas=_deltas(fields),
             chunks=document.get("chunks"),
             lost=isinstance(body, Exception),
             awaited=isinstance(body, NotFound),
@@ -283,14 +283,11 @@ class EventLog:
             await self._bodies.discard(key, record.incarnation, record.chunks)
 
 
-def _has_delta(fields: Document) -> bool:
+def _deltas(fields: Document) -> Scoped:
+    """What the event changes, sharing nothing with its fields."""
     actions = fields.get("actions")
-    return isinstance(actions, dict) and bool(actions.get("state_delta"))
-
-
-def _deltas(raw: bytes) -> Scoped:
-    delta = from_json(raw)["actions"]["state_delta"]
-    return split(decode_state(delta)) if isinstance(delta, dict) else NOTHING
+    delta = actions.get("state_delta") if isinstance(actions, dict) else None
+    return split(decode_state(delta)) if delta and isinstance(delta, dict) else NOTHING
 
 
 def _number(value: Any) -> float:

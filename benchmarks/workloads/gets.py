@@ -43,11 +43,9 @@ async def get_cold(stand: Stand) -> Result:
                 lanes[UNSEEN + LOOKED] = gets(peer, session_id, look=True)
                 traffic[UNSEEN + LOOKED] = traffic[UNSEEN]
         timings = await compare(lanes, effort)
-        ours = timings[UNSEEN].seconds
+        ours = timings[UNSEEN]
         for label, timing in timings.items():
-            result.rows.append(
-                row(label, length, timing.seconds / ours, timing.seconds, traffic[label])
-            )
+            result.rows.append(row(label, length, timing.by(ours), timing.seconds, traffic[label]))
         result.targets += [
             Target(
                 f"get of {length:,} events, cold: round trips",
@@ -60,13 +58,13 @@ async def get_cold(stand: Stand) -> Result:
                 f"get of {length:,} events, cold, faster than {POSTGRES}",
                 "≥",
                 1,
-                timings[POSTGRES].seconds / ours,
+                timings[POSTGRES].by(ours),
             ),
             Target(
                 "… every event looked at",
                 "≥",
                 1,
-                timings[POSTGRES].seconds / timings[UNSEEN + LOOKED].seconds,
+                timings[POSTGRES].by(timings[UNSEEN + LOOKED]),
             ),
         ]
     return result
@@ -90,13 +88,10 @@ async def growth(
     timings = await compare(lanes, Effort(stand.effort.runs, 9))
     short, long = lanes
     for length, name in zip(lengths, lanes, strict=True):
-        seconds = timings[name].seconds
-        times = seconds / timings[short].seconds
-        result.rows.append(row(label, length, times, seconds, traffic[name]))
-    return (
-        timings[long].seconds / timings[short].seconds,
-        traffic[long].down / traffic[short].down,
-    )
+        timing = timings[name]
+        times = timing.by(timings[short])
+        result.rows.append(row(label, length, times, timing.seconds, traffic[name]))
+    return timings[long].by(timings[short]), traffic[long].down / traffic[short].down
 
 
 async def get_warm(stand: Stand) -> Result:

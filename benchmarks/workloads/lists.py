@@ -30,7 +30,7 @@ async def list_sessions(stand: Stand) -> Result:
         lanes[name] = pages(ours, f"user-of-{count}", 50)
     timings = await compare(lanes, Effort(stand.effort.runs, 3))
     result.rows = [
-        [label, ratio(timing.seconds / timings[OURS].seconds), ms(timing.seconds)]
+        [label, ratio(timing.by(timings[OURS])), ms(timing.seconds)]
         for label, timing in timings.items()
     ]
     result.targets = [
@@ -38,13 +38,13 @@ async def list_sessions(stand: Stand) -> Result:
             f"list of {many:,} sessions, faster than {POSTGRES}",
             "≥",
             1,
-            timings[POSTGRES].seconds / timings[OURS].seconds,
+            timings[POSTGRES].by(timings[OURS]),
         ),
         Target(
             f"a page of 50 of {many:,} sessions, by one of {few:,}",
             "≤",
             1.5,
-            timings[page[many]].seconds / timings[page[few]].seconds,
+            timings[page[many]].by(timings[page[few]]),
         ),
     ]
     return result

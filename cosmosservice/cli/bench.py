@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from google.adk.events import Event, EventActions
 from google.genai import types
 
 from cosmosservice import CosmosSessionService, RequestCharge
+from cosmosservice.cli.console import Problem
 
 APP = "cosmosservice-bench"
 EVENTS_PER_TURN = 4  # user, tool call, tool result, answer
 
+REPOSITORY = Path(__file__).parent.parent.parent
+
 T = TypeVar("T")
+
+
+def beside_peers(*, as_json: bool) -> int:
+    """Runs the repository's benchmarks, which write docs/benchmarks.md."""
+    if not (REPOSITORY / "benchmarks" / "__main__.py").exists():
+        raise Problem(
+            "The comparison with other session services is part of the repository, not of the"
+            " installed package: run `make bench` in a clone."
+        )
+    options = ["--json"] if as_json else []
+    return subprocess.call([sys.executable, "-m", "benchmarks", *options], cwd=REPOSITORY)
 
 
 class Bench:

@@ -190,13 +190,22 @@ def migrate(
 
 @cli.command()
 @click.option("--turns", default=25, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--peers",
+    is_flag=True,
+    help="Instead, measure beside ADK's other session services, as make bench does.",
+)
 @uri_option
 @json_option
-def bench(turns: int, uri: str | None, as_json: bool) -> None:
+def bench(turns: int, peers: bool, uri: str | None, as_json: bool) -> None:
     """Measure a conversation on the store: time and request units.
 
     It writes to a session of its own, in the app "cosmosservice-bench", and deletes it.
     """
+    if peers:
+        from cosmosservice.cli.bench import beside_peers
+
+        sys.exit(beside_peers(as_json=as_json))
     rows = run(_bench(turns, uri))
     if as_json:
         print_json(rows)

@@ -150,6 +150,24 @@ def test_bench_measures_time_and_request_units(command):
     assert command("sessions", "list", "--json").out == ""
 
 
+def test_bench_beside_peers_is_the_repositorys_benchmark(command, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        subprocess, "call", lambda program, **where: started.append((program, where)) or 0
+    )
+    assert command("bench", "--peers", "--json").code == 0
+    [(program, where)] = started
+    assert program[1:] == ["-m", "benchmarks", "--json"]
+    assert where["cwd"] == EXAMPLES.parent
+
+
+def test_bench_beside_peers_says_where_it_is(command, monkeypatch, tmp_path):
+    monkeypatch.setattr("cosmosservice.cli.bench.REPOSITORY", tmp_path)
+    shown = command("bench", "--peers")
+    assert shown.code == 1
+    assert "make bench" in shown.err
+
+
 def test_emulator_serves_every_command(command, conversation, monkeypatch):
     server = subprocess.Popen(
         [sys.executable, "-m", "cosmosservice.cli", "emulator", "--port=0"],
