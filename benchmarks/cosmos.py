@@ -15,7 +15,6 @@ from benchmarks.material import APP, USER
 from benchmarks.peers import Peer
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
-from cosmosservice.connection import direct_transport
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.data_converters import event_to_fields
 from cosmosservice.documents import (
@@ -27,6 +26,7 @@ from cosmosservice.documents import (
     SessionKey,
     log_document,
 )
+from cosmosservice.transport import Transport
 
 # The emulator's well-known key, which Microsoft publishes.
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
@@ -176,7 +176,7 @@ def over_http(port: int, *, as_it_comes: bool = False) -> CosmosClient:
         f"http://127.0.0.1:{port}/",
         credential=KEY,
         enable_endpoint_discovery=False,
-        transport=AioHttpTransport() if as_it_comes else direct_transport(),
+        transport=AioHttpTransport() if as_it_comes else Transport(),
     )
 
 

@@ -21,7 +21,6 @@ from cosmosservice.errors import (
 )
 
 if TYPE_CHECKING:
-    from azure.core.pipeline.transport import AioHttpTransport
     from azure.cosmos.aio import CosmosClient, DatabaseProxy
 
     from cosmos_emulator import Emulator
@@ -136,6 +135,8 @@ class Connection:
                 enable_endpoint_discovery=False,
                 raw_response_hook=note_answer,
             )
+        from cosmosservice.transport import Transport
+
         host = urlsplit(settings.endpoint)
         azure = host.scheme == "https" and host.hostname not in ("localhost", "127.0.0.1", "::1")
         return CosmosClient(
@@ -143,7 +144,7 @@ class Connection:
             credential=self._make_credential(),
             enable_endpoint_discovery=azure,
             raw_response_hook=note_answer,
-            transport=direct_transport(),
+            transport=Transport(),
         )
 
     def _embedded(self) -> Emulator:
@@ -228,20 +229,6 @@ class Connection:
             if self._owns_emulator and self._emulator is not None:
                 self._emulator.close()
                 self._emulator, self._owns_emulator = None, False
-
-
-def direct_transport() -> AioHttpTransport:
-    """The SDK's own transport, which looks at the environment only if that names a proxy.
-
-    Otherwise aiohttp asks a thread for the proxy and another one for ~/.netrc before every request:
-    as much work as all the rest of it. And Cosmos DB is no place for what ~/.netrc says: a request
-    with two kinds of credentials fails.
-    """
-    from urllib.request import getproxies
-
-    from azure.core.pipeline.transport import AioHttpTransport
-
-    return AioHttpTransport(use_env_settings=not getproxies().keys().isdisjoint(("http", "https")))
 
 
 async def _account(client: CosmosClient) -> Account:

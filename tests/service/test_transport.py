@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import pytest
 
+from cosmosservice import CosmosSessionService
 from cosmosservice.errors import AuthenticationError
 from tests.support.adk import event
 
@@ -66,6 +69,51 @@ async def test_what_netrc_says_of_the_host_is_not_sent(connect_http, monkeypatch
     async with connect_http() as service:
         session = await service.create_session(**WHO)
         await service.append_event(session, event("x"))
+
+
+@asynccontextmanager
+async def counting_way_to(endpoint, opened):
+    """Another endpoint that leads to the same store; notes every connection."""
+    port = urlsplit(endpoint).port
+
+    async def passed_on(reader, writer):
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    async def connect(reader, writer):
+        opened.append(writer.get_extra_info("peername"))
+        onward, back = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(passed_on(reader, back), passed_on(onward, writer))
+
+    server = await asyncio.start_server(connect, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    server.close()
+
+
+async def test_a_connection_is_used_again_after_a_minute_but_not_much_later(
+    http_emulator, monkeypatch
+):
+    """A model may think for longer than aiohttp keeps a connection by itself."""
+    endpoint, key = http_emulator
+    opened, idle = [], 0
+
+    def now():
+        return time.monotonic() + idle
+
+    async with counting_way_to(endpoint, opened) as way:
+        monkeypatch.setattr("aiohttp.connector.monotonic", now)
+        service = CosmosSessionService(endpoint=way, credential=key, database="tests")
+        async with service:
+            session = await service.create_session(**WHO)
+            await service.append_event(session, event("first"))
+            before = len(opened)
+            idle = 50
+            await service.append_event(session, event("after 50 seconds"))
+            assert len(opened) == before
+            idle = 50 + 70
+            await service.append_event(session, event("after 70 seconds"))
+            assert len(opened) == before + 1
 
 
 async def test_no_thread_is_asked_before_a_request(connect_http, monkeypatch):
