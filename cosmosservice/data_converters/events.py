@@ -1,13 +1,15 @@
 """ADK's Event as the fields of a document, and back."""
 
+import contextlib
 import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from google.adk.events.event import Event
 
 from .lenient import validated
-from .models import plan
+from .models import Decoders, plan
 from .values import Lost, decode_value, encoder, warn_of
 
 logger = logging.getLogger(__name__)
@@ -43,6 +45,10 @@ def event_to_fields(event: Event) -> dict[str, Any]:
 
 def fields_to_event(document: Mapping[str, Any]) -> Event:
     """The event of a document. Never raises: an unreadable document gives a placeholder."""
+    known = _stored_fields()
+    if known.keys() >= document.keys():  # nearly always, and for every event that is looked at
+        with contextlib.suppress(Exception):
+            return plan(Event).decode(document, decode_value, known)
     try:
         fields = _own_fields(document)
         try:
@@ -56,6 +62,14 @@ def fields_to_event(document: Mapping[str, Any]) -> Event:
         # Not the error's text: it quotes the event.
         logger.error("Event %r cannot be read: %s", placeholder.id, type(error).__name__)
         return placeholder
+
+
+@cache
+def _stored_fields() -> Decoders:
+    """How the fields are read that a document has under their own names; and the id."""
+    decoders = plan(Event).decoders
+    own = {key: known for key, known in decoders.items() if key not in _TAKEN}
+    return own | {_ID: decoders["id"]}
 
 
 def _own_fields(document: Mapping[str, Any]) -> dict[str, Any]:

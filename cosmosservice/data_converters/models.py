@@ -11,7 +11,7 @@ import contextlib
 import enum
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -24,6 +24,8 @@ Child = Callable[[Any], Any]
 Encode = Callable[[Any, Child], Any]
 Decode = Callable[[Any, Child], Any]
 Codec = tuple[Encode, Decode]
+# By key: the name, how to decode, and the type of JSON that stays as it is.
+Decoders = dict[str, tuple[str, Decode, type | None]]
 
 _VALUE = "$value"  # a value which is not of the type that the field declares
 _UNSET = object()
@@ -55,8 +57,7 @@ class Plan(Generic[_M]):
         self.cls = cls
         config = cls.model_config
         by_name = config.get("populate_by_name") or config.get("validate_by_name")
-        # By key: the name, how to decode, and the type of JSON that stays as it is.
-        self.decoders: dict[str, tuple[str, Decode, type | None]] = {}
+        self.decoders: Decoders = {}
         # By name: the key, how to encode, whether it is text, and what is left out if it is empty.
         self._encoders: dict[str, tuple[str, Encode, bool, type | None]] = {}
         self._write_none: set[str] = set()
@@ -133,8 +134,11 @@ class Plan(Generic[_M]):
             key = escape_key(name, child) if taken else encode_key(name, child)
             document[key] = child(value)
 
-    def decode(self, document: dict[str, Any], child: Child) -> _M:
+    def decode(
+        self, document: Mapping[str, Any], child: Child, decoders: Decoders | None = None
+    ) -> _M:
         """The model that was written; raises if the document does not fit the class."""
+        decoders = decoders or self.decoders
         values = self._defaults.copy()
         found: set[str] = set()
         extra: dict[str, Any] | None = {} if self.extra else None
@@ -142,7 +146,7 @@ class Plan(Generic[_M]):
         if self._private:
             private = {name: item.get_default() for name, item in self._private.items()}
         for key, body in document.items():
-            known = self.decoders.get(key)
+            known = decoders.get(key)
             if known is not None:
                 name, decode, kind = known
                 as_it_is = body is None or type(body) is kind
