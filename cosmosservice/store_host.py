@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cosmosservice.concurrency import retrieve
 from cosmosservice.cosmos_client import RequestCharge
 from cosmosservice.errors import CosmosServiceError
 
@@ -134,21 +135,17 @@ class StoreHost:
 
     async def _store(self) -> SessionStore:
         opening = self._opening
-        if opening is None or opening.cancelled():
+        if opening is None or _failed(opening):
             opening = self._opening = asyncio.create_task(self._opener.open())
-        try:
-            store = await asyncio.shield(opening)
-        except BaseException:
-            if opening.done() and self._opening is opening:
-                self._opening = None  # the next call tries again
-            raise
+            opening.add_done_callback(retrieve)
+        store = await asyncio.shield(opening)
         if self._opening is opening:
             self._opened = store
         return store
 
     async def close(self) -> None:
         opening, self._opening, self._opened = self._opening, None, None
-        if opening is None or opening.cancelled():
+        if opening is None or _failed(opening):
             return
         try:
             store = await opening
@@ -158,3 +155,8 @@ class StoreHost:
             await store.flush()
         finally:
             await store.connection.close()
+
+
+def _failed(opening: asyncio.Task[SessionStore]) -> bool:
+    """Then the next call tries again, also if nobody has been told."""
+    return opening.done() and (opening.cancelled() or opening.exception() is not None)

@@ -96,6 +96,30 @@ async def test_a_service_whose_opening_was_cancelled_goes_on(emulator, used_agai
             assert await reload(service, session) == session
 
 
+async def test_an_opening_that_failed_unseen_is_tried_again_at_the_next_call(emulator):
+    before = asyncio.all_tasks()
+    reached, answer = asyncio.Event(), asyncio.Event()
+
+    async def wait_for_it(_):
+        reached.set()
+        await answer.wait()
+
+    emulator.faults.call(wait_for_it)
+    refused = emulator.faults.fail(403, times=1, operation="read", resource="dbs")
+    async with CosmosSessionService.embedded(emulator) as service:
+        call = asyncio.create_task(service.create_session(**WHO))
+        await reached.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        opening = asyncio.all_tasks() - before
+        answer.set()
+        await asyncio.wait(opening)
+        assert refused.hits
+        session = await service.create_session(**WHO)
+        assert await reload(service, session) == session
+
+
 def io_threads():
     return [each for each in threading.enumerate() if each.name == "cosmosservice-io"]
 
