@@ -99,11 +99,14 @@ class Container:
 
     async def create(self, document: Document) -> str:
         """Creates the document and returns its etag. Raises Conflict if the id exists."""
-        headers = await self._send(
+        return (await self.add(document)).get("etag", "")
+
+    async def add(self, document: Document) -> Mapping[str, str]:
+        """The same for one that is never changed: its etag stays among the headers."""
+        return await self._send(
             "create",
             lambda hook: self._proxy.create_item(document, no_response=True, response_hook=hook),
         )
-        return headers.get("etag", "")
 
     async def read(
         self, document_id: str, partition: str, etag: str | None = None
@@ -276,7 +279,7 @@ class Container:
             status,
             float(headers.get(_CHARGE, 0)),
             int(headers.get("x-ms-substatus", 0)) if status >= 400 else 0,
-            sum(not 0 < each < 400 for each in answers[:-1]),
+            sum(not 0 < each < 400 for each in answers[:-1]) if len(answers) > 1 else 0,
         )
         self._observer.request(charge, seconds)
 

@@ -169,7 +169,7 @@ class EventLog:
         )
         if ttl is not None:
             document["ttl"] = ttl
-        await self.container.create(document)
+        await self.container.add(document)
         record.appended_here = True
 
     async def at(self, key: SessionKey, seq: int, incarnation: str) -> Record:

@@ -111,9 +111,13 @@ class Telemetry:
         self._of_requests: dict[tuple[Any, ...], Attributes] = {}
         self._of_operations: dict[tuple[str, str], Attributes] = {}
 
-    def operation(self, name: str, *, caused_by: Operation | None = None) -> Operation:
+    def operation(
+        self, name: str, *, caused_by: Operation | _Unheard | None = None
+    ) -> Operation | _Unheard:
         """To be entered around the operation's work. One that is caused by another, but not
         waited for by it, is a trace of its own with a link."""
+        if not _is_configured():
+            return _Unheard(self, name)
         known = self._of_spans.get(name)
         if known is None:
             known = self._of_spans[name] = self._span_of(name)
@@ -121,12 +125,14 @@ class Telemetry:
 
     def request(self, charge: RequestCharge, seconds: float) -> None:
         """An answered (or, with status 0, unanswered) request of the current operation."""
+        operation = _current.get()
+        if isinstance(operation, _Unheard):
+            return
         attributes = self._request_attributes(charge)
         _request_charge.record(charge.request_units, attributes)
         _request_duration.record(seconds, attributes)
         if charge.retries:
             _retries.add(charge.retries, attributes)
-        operation = _current.get()
         if operation is not None:
             operation.answered(charge, seconds, attributes)
 
@@ -194,7 +200,7 @@ class Operation:
         telemetry: Telemetry,
         name: str,
         named: tuple[str, Attributes],
-        caused_by: Operation | None,
+        caused_by: Operation | _Unheard | None,
     ) -> None:
         self.telemetry, self.name, self._named, self._caused_by = telemetry, name, named, caused_by
         self.charge, self.requests, self.retries = 0.0, 0, 0
@@ -209,7 +215,9 @@ class Operation:
         if self._caused_by is None:
             self.span = _tracer.start_span(name, attributes=attributes)
         else:
-            links = [Link(self._caused_by.span.get_span_context())]
+            cause = self._caused_by
+            heard = [cause.span.get_span_context()] if isinstance(cause, Operation) else []
+            links = [Link(context) for context in heard]
             nowhere = contexts.Context()
             self.span = _tracer.start_span(name, nowhere, attributes=attributes, links=links)
         self.traced = self.span.is_recording()
@@ -280,7 +288,39 @@ class Operation:
         self.span.end()
 
 
-_current: ContextVar[Operation | None] = ContextVar("cosmosservice_operation", default=None)
+class _Unheard:
+    """An operation of which nobody wants to know more than its name."""
+
+    __slots__ = ("_tokens", "name", "telemetry")
+
+    def __init__(self, telemetry: Telemetry, name: str) -> None:
+        self.telemetry, self.name = telemetry, name
+
+    def __enter__(self) -> None:
+        self._tokens = _current.set(self), current_operation.set(self.name)
+
+    def __exit__(self, *_: object) -> None:
+        before, name_before = self._tokens
+        _current.reset(before)
+        current_operation.reset(name_before)
+
+
+_current: ContextVar[Operation | _Unheard | None] = ContextVar(
+    "cosmosservice_operation", default=None
+)
+
+_APIS = ("opentelemetry.trace", "opentelemetry.metrics")
+_configured = False
+
+
+def _is_configured() -> bool:
+    """Whether the application has an OpenTelemetry SDK: the API's own providers record nothing.
+    Once set, a provider stays."""
+    global _configured
+    if not _configured:
+        providers = trace.get_tracer_provider(), metrics.get_meter_provider()
+        _configured = not all(type(each).__module__.startswith(_APIS) for each in providers)
+    return _configured
 
 
 class _Nothing:
@@ -289,7 +329,7 @@ class _Nothing:
     def __exit__(self, *_: object) -> None: ...
 
 
-def background(name: str) -> Operation | _Nothing:
+def background(name: str) -> Operation | _Unheard | _Nothing:
     """An operation that goes on after the one that caused it."""
     cause = _current.get()
     return _Nothing() if cause is None else cause.telemetry.operation(name, caused_by=cause)
