@@ -216,8 +216,7 @@ class Operation:
             self.span = _tracer.start_span(name, attributes=attributes)
         else:
             cause = self._caused_by
-            heard = [cause.span.get_span_context()] if isinstance(cause, Operation) else []
-            links = [Link(context) for context in heard]
+            links = [Link(cause.span.get_span_context())] if isinstance(cause, Operation) else []
             nowhere = contexts.Context()
             self.span = _tracer.start_span(name, nowhere, attributes=attributes, links=links)
         self.traced = self.span.is_recording()

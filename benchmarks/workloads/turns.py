@@ -69,16 +69,13 @@ async def turn(stand: Stand) -> Result:
         "ms",
         [(label, timing.seconds * 1e3) for label, timing in far.items()],
     )
-    peers = {POSTGRES: 7.0, POSTGRES_NO_PING: 5.0, REDIS: 2.5}
-    named = {
-        POSTGRES: f"{POSTGRES} on PostgreSQL",
-        POSTGRES_NO_PING: "the same without pool_pre_ping",
-    }
-    for peer_label, least in peers.items():
-        promise = f"a turn, faster than {named.get(peer_label, peer_label)}"
-        theirs = far[peer_label]
+    for theirs, name, least in (
+        (far[POSTGRES], f"{POSTGRES} on PostgreSQL", 7),
+        (far[POSTGRES_NO_PING], "the same without pool_pre_ping", 5),
+        (far[REDIS], REDIS, 2.5),
+    ):
         result.targets += [
-            Target(promise, "≥", least, theirs.by(far[OURS])),
+            Target(f"a turn, faster than {name}", "≥", least, theirs.by(far[OURS])),
             Target("… in process", "≥", least, theirs.by(far[IN_PROCESS])),
         ]
     five = "by five bare requests"

@@ -74,13 +74,11 @@ def _stored_fields() -> Decoders:
 
 def _own_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     """The event's fields under their own names, without those that this ADK does not know."""
-    fields = {key: body for key, body in document.items() if key not in _TAKEN}
-    fields["id"] = document[_ID]
-    aside = document.get(_ASIDE)
-    if aside:
-        fields.update(aside)
     event_plan = plan(Event)
-    if event_plan.extra or fields.keys() <= event_plan.decoders.keys():
+    fields = {key: body for key, body in document.items() if key not in _TAKEN}
+    fields.update(document.get(_ASIDE, ()))
+    fields["id"] = document[_ID]
+    if event_plan.extra:
         return fields
     return {key: body for key, body in fields.items() if key in event_plan.decoders}
 
