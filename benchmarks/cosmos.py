@@ -15,18 +15,17 @@ from benchmarks.material import APP, USER
 from benchmarks.peers import Peer
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
-from cosmosservice.cosmos_client import RequestCharge
+from cosmosservice.account.charges import RequestCharge
+from cosmosservice.account.definitions import ContainerDefinition
+from cosmosservice.account.transport import Transport
 from cosmosservice.data_converters import event_to_fields
-from cosmosservice.documents import (
+from cosmosservice.sessions.store.documents import (
     EVENT,
     EVENTS_CONTAINER,
     SESSIONS_CONTAINER,
-    ContainerDefinition,
-    Marker,
-    SessionKey,
     log_document,
 )
-from cosmosservice.transport import Transport
+from cosmosservice.sessions.store.keys import Marker, SessionKey
 
 # The emulator's well-known key, which Microsoft publishes.
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="

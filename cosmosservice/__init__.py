@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cosmosservice.version import __version__
+
 if TYPE_CHECKING:
-    from cosmosservice.cosmos_client import RequestCharge
+    from cosmosservice.account.charges import RequestCharge
     from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
 
-__version__ = "0.1.0"
-__all__ = ["CosmosSessionService", "RequestCharge", "SessionPage"]
+__all__ = ["CosmosSessionService", "RequestCharge", "SessionPage", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     # ADK takes a moment to import; whoever only wants the version or the settings need not wait.
     if name == "RequestCharge":
-        from cosmosservice.cosmos_client import RequestCharge
+        from cosmosservice.account.charges import RequestCharge
 
         return RequestCharge
     if name in __all__:

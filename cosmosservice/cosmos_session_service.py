@@ -20,25 +20,26 @@ from google.adk.sessions.base_session_service import (
 from google.adk.sessions.session import Session
 from typing_extensions import override
 
-from cosmosservice.administration import Administration
-from cosmosservice.concurrency import GRACE
-from cosmosservice.cosmos_client import RequestCharge
+from cosmosservice.account.charges import RequestCharge
+from cosmosservice.account.settings import Settings
 from cosmosservice.data_converters import event_to_fields, to_json
-from cosmosservice.documents import ACTIVE, DELETED, SessionKey, StateKey
+from cosmosservice.data_converters.state_scopes import split, temp_only, without_temp
 from cosmosservice.errors import ConfigurationError, InvalidStateError
-from cosmosservice.event_log import Record, event_record
-from cosmosservice.home_loop import HomeLoop
-from cosmosservice.io_thread import IoThread
-from cosmosservice.session_objects import Holding, event_object, session_object
-from cosmosservice.settings import Settings
-from cosmosservice.state_scopes import split, temp_only, without_temp
-from cosmosservice.store_host import Opener, StoreHost
+from cosmosservice.hosting.concurrency import GRACE
+from cosmosservice.hosting.home_loop import HomeLoop
+from cosmosservice.hosting.host import Opener, StoreHost
+from cosmosservice.hosting.io_thread import IoThread
+from cosmosservice.sessions.administration import Administration
+from cosmosservice.sessions.session_objects import Holding, event_object, session_object
+from cosmosservice.sessions.store.documents import ACTIVE, DELETED
+from cosmosservice.sessions.store.event_log import Record, event_record
+from cosmosservice.sessions.store.keys import SessionKey, StateKey
 
 if TYPE_CHECKING:
     from cosmos_emulator import Emulator
-    from cosmosservice.connection import Ensure
-    from cosmosservice.reader import Position
-    from cosmosservice.session_store import SessionStore
+    from cosmosservice.account.connection import Ensure
+    from cosmosservice.sessions.store.reading import Position
+    from cosmosservice.sessions.store.store import SessionStore
 
 T = TypeVar("T")
 

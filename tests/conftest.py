@@ -58,7 +58,7 @@ def later(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Callable[[floa
         nonlocal passed
         passed += seconds
         emulator.clock.advance(seconds)
-        monkeypatch.setattr("cosmosservice.retention._now", lambda: began + passed)
+        monkeypatch.setattr("cosmosservice.sessions.store.retention._now", lambda: began + passed)
 
     return wait
 

@@ -28,7 +28,7 @@ from benchmarks.stand import (
     THREAD,
     Stand,
 )
-from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
+from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 SESSIONS = 64
 Work = Callable[[], Awaitable[object]]

@@ -11,7 +11,7 @@ from benchmarks.material import history
 from benchmarks.results import Result, Target, size
 from benchmarks.servers import scratch
 from benchmarks.stand import IN_PROCESS, Stand
-from cosmosservice.session_store import SessionStore
+from cosmosservice.sessions.store.store import SessionStore
 
 EVENTS = 1000
 MB = 1024 * 1024

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cosmosservice.account.settings import Settings
 from cosmosservice.errors import (
     AlreadyExistsError,
     ConfigurationError,
@@ -22,7 +23,6 @@ from cosmosservice.errors import (
     SessionNotFoundError,
     StaleSessionError,
 )
-from cosmosservice.settings import Settings
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -8,11 +8,13 @@ from importlib.metadata import version
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from cosmosservice.connection import Connection, container_advice
-from cosmosservice.cosmos_client import Container, NotFound, RequestCharge
-from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
+from cosmosservice.account.charges import RequestCharge
+from cosmosservice.account.connection import Connection, container_advice
+from cosmosservice.account.container import Container
+from cosmosservice.account.failures import NotFound
+from cosmosservice.account.settings import Settings
 from cosmosservice.errors import AuthenticationError, CosmosServiceError, UnavailableError
-from cosmosservice.settings import Settings
+from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 FAR_AWAY = 0.025  # seconds; inside a region a point read takes less than 10 ms
 PROBES = 7

@@ -18,15 +18,16 @@ from typing import Any
 from google.adk.events import Event, EventActions
 from google.adk.sessions import Session
 
-from cosmosservice.cosmos_client import Conflict
+from cosmosservice.account.failures import Conflict
 from cosmosservice.data_converters import event_to_fields, to_json
-from cosmosservice.documents import ACTIVE, SessionKey, new_incarnation, session_document
+from cosmosservice.data_converters.state_scopes import Scoped, split
 from cosmosservice.errors import TooLargeError
-from cosmosservice.event_log import Record, event_record
-from cosmosservice.session_documents import SessionDocument, fold
-from cosmosservice.session_store import SessionStore
-from cosmosservice.state_documents import Changes
-from cosmosservice.state_scopes import Scoped, split
+from cosmosservice.sessions.store.documents import ACTIVE, session_document
+from cosmosservice.sessions.store.event_log import Record, event_record
+from cosmosservice.sessions.store.keys import SessionKey, new_incarnation
+from cosmosservice.sessions.store.session_documents import SessionDocument, fold
+from cosmosservice.sessions.store.state_documents import Changes
+from cosmosservice.sessions.store.store import SessionStore
 
 IMPORT = "cosmosservice-import"
 

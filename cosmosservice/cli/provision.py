@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER, ContainerDefinition
-from cosmosservice.settings import Settings
+from cosmosservice.account.definitions import ContainerDefinition
+from cosmosservice.account.settings import Settings
+from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 DATA_CONTRIBUTOR = "00000000-0000-0000-0000-000000000002"
 CONTAINERS = {"sessions": SESSIONS_CONTAINER, "events": EVENTS_CONTAINER}

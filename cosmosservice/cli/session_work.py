@@ -13,7 +13,6 @@ from typing import IO, Any
 from google.adk.sessions import Session
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.administration import PurgeReport
 from cosmosservice.cli import archive
 from cosmosservice.cli.console import (
     Problem,
@@ -30,7 +29,8 @@ from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
 from cosmosservice.cli.sources import apps_of
 from cosmosservice.cli.timeline import clean, event_rows, moment, session_view
 from cosmosservice.data_converters import event_to_fields
-from cosmosservice.repair import RepairReport
+from cosmosservice.sessions.administration import PurgeReport
+from cosmosservice.sessions.store.repair import RepairReport
 
 LATEST = (
     "SELECT TOP @limit c.app_name, c.user_id, c.session_id, c.last_update_time, c.created_at,"

@@ -13,9 +13,9 @@ import click
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from cosmosservice import CosmosSessionService
+from cosmosservice.account.settings import read_environment
 from cosmosservice.cli.console import Problem, UsageProblem, settings_of
 from cosmosservice.errors import CosmosServiceError
-from cosmosservice.settings import read_environment
 
 SOURCE_KEY = "COSMOSDB_SOURCE_KEY"
 APPS = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from google.adk.sessions import Session
 
+from cosmosservice.account.container import Document
 from cosmosservice.cli.importer import log_of, shared_stamp
-from cosmosservice.documents import USER_STATE, Document, SessionKey, StateKey
-from cosmosservice.session_store import SessionStore
-from cosmosservice.snapshot import Snapshot
-from cosmosservice.state_documents import StateDocument
-from cosmosservice.state_scopes import split
+from cosmosservice.data_converters.state_scopes import split
+from cosmosservice.sessions.store.keys import USER_STATE, SessionKey, StateKey
+from cosmosservice.sessions.store.snapshot import Snapshot
+from cosmosservice.sessions.store.state_documents import StateDocument
+from cosmosservice.sessions.store.store import SessionStore
 
 
 @dataclass

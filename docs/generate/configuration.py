@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.settings import Settings, variable
+from cosmosservice.account.settings import Settings, variable
 from docs.generate.pages import table
 
 

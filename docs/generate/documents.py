@@ -12,7 +12,8 @@ from google.adk.events import Event, EventActions
 from google.genai import types
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER, ContainerDefinition
+from cosmosservice.account.definitions import ContainerDefinition
+from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 Document = dict[str, Any]
 

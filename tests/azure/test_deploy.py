@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cosmosservice.account.settings import Settings
 from cosmosservice.cli import provision
-from cosmosservice.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
-from cosmosservice.settings import Settings
+from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 ROOT = Path(__file__).parents[2]
 MAIN = (ROOT / "deploy/main.bicep").read_text()

@@ -8,7 +8,7 @@ import pytest
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli import session_work
 from cosmosservice.cli.console import SessionName
-from cosmosservice.documents import SessionKey
+from cosmosservice.sessions.store.keys import SessionKey
 from tests.cli.conftest import said
 
 FIRST = ("--app", "shop", "--user", "ada", "first")

@@ -14,9 +14,14 @@ from google.adk.events.event_actions import EventActions
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from cosmosservice import lazy_events
-from cosmosservice.data_converters import event_to_fields, fields_to_event, from_json, to_json
-from cosmosservice.lazy_events import lazy_event
+from cosmosservice.data_converters import (
+    event_to_fields,
+    fields_to_event,
+    from_json,
+    lazy_events,
+    to_json,
+)
+from cosmosservice.data_converters.lazy_events import lazy_event
 
 RAW = to_json(
     event_to_fields(

@@ -15,7 +15,7 @@ LOUD = {"warning", "error", "exception"}  # levels of the log that somebody shou
 CLASSES = {name for name in errors.__all__ if name.endswith("Error")}
 SHOWN = CLASSES | {"Problem", "UsageProblem", "UsageError", "BadParameter", "ValueError", "exit"}
 # ValueErrors there are caught where they are raised.
-INNER = {"data_converters", "large_bodies.py"}
+INNER = {"data_converters", "bodies.py"}
 
 
 class Message(NamedTuple):

@@ -44,4 +44,4 @@ def test_the_service_loads_neither_azure_nor_the_emulator_before_its_first_use()
         module for module in modules if module.startswith("google.adk.errors")
     }
     assert foreign(modules) - {"google"} <= {"dotenv"}
-    assert "cosmosservice.session_store" not in modules
+    assert "cosmosservice.sessions.store.store" not in modules

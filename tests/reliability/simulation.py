@@ -27,7 +27,7 @@ from cosmos_emulator.faults import ConnectionDropped
 from cosmos_emulator.messages import Request, Response
 from cosmos_emulator.transports import EmulatorAsyncTransport
 from cosmosservice import CosmosSessionService
-from cosmosservice.io_thread import IoThread
+from cosmosservice.hosting.io_thread import IoThread
 
 T = TypeVar("T")
 
@@ -128,19 +128,18 @@ def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
     clock = _Clock()
     state = random.getstate()
     with contextlib.ExitStack() as patches:
-        for module in ("event_log", "session_store", "session_documents", "retention", "repair"):
-            if module == "retention":
-                patches.enter_context(mock.patch("cosmosservice.retention._now", clock.time))
-            else:
-                patches.enter_context(mock.patch(f"cosmosservice.{module}.time", clock))
+        store = "cosmosservice.sessions.store"
+        for module in ("clock", "event_log", "store", "session_documents", "repair"):
+            patches.enter_context(mock.patch(f"{store}.{module}.time", clock))
+        patches.enter_context(mock.patch(f"{store}.retention._now", clock.time))
         patches.enter_context(
             mock.patch(
                 "secrets.token_hex", lambda size: f"{names.getrandbits(8 * size):0{2 * size}x}"
             )
         )
         # A hundredth of Cosmos DB's limit: the same requests, with less to carry.
-        patches.enter_context(mock.patch("cosmosservice.event_log.ITEM_LIMIT", 20_000))
-        patches.enter_context(mock.patch("cosmosservice.large_bodies._CHUNK_BYTES", 14_000))
+        patches.enter_context(mock.patch(f"{store}.event_log.ITEM_LIMIT", 20_000))
+        patches.enter_context(mock.patch(f"{store}.bodies._CHUNK_BYTES", 14_000))
         random.seed(seed)  # of the jitter in pauses
         try:
             return loop.run_until_complete(work())

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from cosmosservice.cosmos_client import Container
-from cosmosservice.event_log import EventLog, HybridClock
-from cosmosservice.log_view import LogView
-from cosmosservice.projector import Projector
-from cosmosservice.session_documents import SessionDocument
-from cosmosservice.state_documents import StateDocument
+from cosmosservice.account.container import Container
+from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.log_view import LogView
+from cosmosservice.sessions.store.projector import Projector
+from cosmosservice.sessions.store.session_documents import SessionDocument
+from cosmosservice.sessions.store.state_documents import StateDocument
 from tests.reliability import test_clocks_and_repeats as clocks
 from tests.reliability import test_interleavings as interleavings
 from tests.reliability.crash_matrix import cases, run
@@ -95,7 +96,7 @@ def seeds(test: Callable[[int], None]) -> Callable[[], None]:
 MUTANTS = [
     (Projector, "_settle", no_settling, matrix("get of a session that is behind")),
     (SessionDocument, "pending_changes", no_pending, matrix("create with user and app state")),
-    ("cosmosservice.reader", "is_deleted", no_deletes, matrix("delete")),
+    ("cosmosservice.sessions.store.reading", "is_deleted", no_deletes, matrix("delete")),
     (EventLog, "behind", no_recognition, matrix("append")),
     (EventLog, "append", hasty_discard, matrix("append over 2 MB")),
     (

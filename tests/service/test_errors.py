@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.connection import Connection
+from cosmosservice.account.connection import Connection
 from cosmosservice.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -61,7 +61,7 @@ async def test_an_account_that_is_down_says_that_sending_again_is_safe(service, 
 async def test_a_place_that_is_taken_but_cannot_be_seen_may_have_been_taken_by_oneself(
     service, emulator, monkeypatch
 ):
-    monkeypatch.setattr("cosmosservice.event_log._READ_ATTEMPTS", 3)
+    monkeypatch.setattr("cosmosservice.sessions.store.event_log._READ_ATTEMPTS", 3)
     session = await service.create_session(**WHO)
     # Stale replicas: the write, sent twice, meets itself, and no read shows it yet.
     emulator.faults.fail(409, operation="create", container="events")

@@ -9,7 +9,7 @@ import inspect
 import pytest
 from google.genai import types
 
-from cosmosservice.cosmos_client import Container
+from cosmosservice.account.container import Container
 from cosmosservice.errors import (
     AlreadyExistsError,
     AuthenticationError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from cosmosservice.concurrency import Locks
+from cosmosservice.hosting.concurrency import Locks
 
 
 async def test_one_at_a_time_in_the_order_of_asking():

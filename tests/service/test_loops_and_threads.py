@@ -222,7 +222,7 @@ def test_closing_all_the_time_fails_no_call(emulator):
 
 
 async def test_a_call_that_outlives_the_patience_of_a_close_is_told(emulator, monkeypatch):
-    monkeypatch.setattr("cosmosservice.io_thread.CLOSE_TIMEOUT", 0.05)
+    monkeypatch.setattr("cosmosservice.hosting.io_thread.CLOSE_TIMEOUT", 0.05)
     service = CosmosSessionService.embedded(emulator)
     session = await service.create_session(**WHO)
     emulator.faults.latency = 0.5

@@ -17,10 +17,10 @@ THIS = WHO | {"session_id": "s"}
 @pytest.fixture(autouse=True)
 def circumstances(monkeypatch, caplog):
     """Only flush projects, and what is large is small."""
-    monkeypatch.setattr("cosmosservice.projector._QUIET", 10_000.0)
-    monkeypatch.setattr("cosmosservice.projector._LATEST", 10_000.0)
-    monkeypatch.setattr("cosmosservice.event_log.ITEM_LIMIT", 20_000)
-    monkeypatch.setattr("cosmosservice.large_bodies._CHUNK_BYTES", 14_000)
+    monkeypatch.setattr("cosmosservice.sessions.store.projector._QUIET", 10_000.0)
+    monkeypatch.setattr("cosmosservice.sessions.store.projector._LATEST", 10_000.0)
+    monkeypatch.setattr("cosmosservice.sessions.store.event_log.ITEM_LIMIT", 20_000)
+    monkeypatch.setattr("cosmosservice.sessions.store.bodies._CHUNK_BYTES", 14_000)
     caplog.set_level("ERROR", logger="cosmosservice")
 
 

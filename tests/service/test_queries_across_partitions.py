@@ -7,7 +7,7 @@ import datetime
 import pytest
 
 from cosmos_emulator import Emulator
-from cosmosservice import cosmos_client
+from cosmosservice.account import container as cosmos_client
 from tests.support.adk import event
 from tests.support.raw import raw_store
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cosmosservice.account.settings import Settings, read_environment, variable
 from cosmosservice.errors import ConfigurationError
-from cosmosservice.settings import Settings, read_environment, variable
 
 KEY = "c2VjcmV0LWtleS1vZi10aGUtYWNjb3VudA=="
 AZURE = {
@@ -194,7 +194,7 @@ def test_key_is_not_in_the_models_own_error():
 
 
 def test_import_pulls_neither_azure_nor_the_emulator():
-    code = "import sys, cosmosservice.settings as _; print(*sys.modules)"
+    code = "import sys, cosmosservice.account.settings as _; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
     assert not loaded & {"azure.cosmos", "cosmos_emulator"}

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
-from cosmosservice.settings import Settings
 
 KEY = "c2VjcmV0LWtleS1vZi10aGUtYWNjb3VudA=="
 

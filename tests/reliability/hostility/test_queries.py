@@ -10,7 +10,8 @@ import pytest
 from azure.cosmos.aio import ContainerProxy
 
 import cosmosservice
-from cosmosservice import administration, erasure, event_log, listing, retention
+from cosmosservice.sessions import administration
+from cosmosservice.sessions.store import erasure, event_log, listing, retention
 from tests.support.adk import event
 
 SOURCE = pathlib.Path(cosmosservice.__file__).parent

@@ -1,0 +1,1 @@
+"""The account: client, settings, containers, retries, telemetry. Knows nothing of ADK."""

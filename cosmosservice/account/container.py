@@ -1,0 +1,249 @@
+"""The connection to Cosmos DB: one client, two containers, and every request's charge.
+
+Nothing above this module knows HTTP; nothing in it knows ADK. It speaks in create, read, replace
+with If-Match, delete and queries inside one partition, all of which are safe to send twice:
+Cosmos decides by id and etag, and the callers recognise their own writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cosmosservice.account.charges import (
+    Observer,
+    RequestCharge,
+    answers_so_far,
+    current_operation,
+)
+from cosmosservice.account.failures import Failure
+
+if TYPE_CHECKING:
+    from azure.cosmos.aio import ContainerProxy
+
+logger = logging.getLogger("cosmosservice")
+
+Document = dict[str, Any]
+
+_CHARGE = "x-ms-request-charge"
+_PAGE = 1_000  # results a page across partitions
+_ATTEMPTS = 4
+_BACKOFF = 0.1  # seconds, doubled with every attempt, jittered
+
+
+class _NotModified:
+    """The answer to a conditional read: what you have is current."""
+
+
+NOT_MODIFIED = _NotModified()
+
+
+class Container:
+    """One container, with the five things that the service does to one."""
+
+    def __init__(self, proxy: ContainerProxy, observer: Observer) -> None:
+        self._proxy = proxy
+        self._observer = observer
+        self.name = proxy.id
+
+    async def create(self, document: Document) -> str:
+        """Creates the document and returns its etag. Raises Conflict if the id exists."""
+        return (await self.add(document)).get("etag", "")
+
+    async def add(self, document: Document) -> Mapping[str, str]:
+        """The same for one that is never changed: its etag stays among the headers."""
+        return await self._send(
+            "create",
+            lambda hook: self._proxy.create_item(document, no_response=True, response_hook=hook),
+        )
+
+    async def read(
+        self, document_id: str, partition: str, etag: str | None = None
+    ) -> Document | _NotModified:
+        """The document; NOT_MODIFIED if it still has the given etag. Raises NotFound."""
+        found: Document = {}
+
+        async def send(hook: Any) -> None:
+            nonlocal found
+            condition = _if_modified(etag)
+            found = await self._proxy.read_item(
+                document_id, partition, response_hook=hook, **condition
+            )
+
+        await self._send("read", send)
+        return found or NOT_MODIFIED
+
+    async def replace(self, document: Document, etag: str) -> str:
+        """Replaces the document if it still has the etag. Raises PreconditionFailed, NotFound."""
+        from azure.core import MatchConditions
+
+        headers = await self._send(
+            "replace",
+            lambda hook: self._proxy.replace_item(
+                document["id"],
+                document,
+                etag=etag,
+                match_condition=MatchConditions.IfNotModified,
+                no_response=True,
+                response_hook=hook,
+            ),
+        )
+        return headers.get("etag", "")
+
+    async def delete(self, document_id: str, partition: str, etag: str | None = None) -> None:
+        """Deletes the document. Raises NotFound, and PreconditionFailed if an etag was given."""
+        from azure.core import MatchConditions
+
+        condition: dict[str, Any] = (
+            {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag else {}
+        )
+        await self._send(
+            "delete",
+            lambda hook: self._proxy.delete_item(
+                document_id, partition, response_hook=hook, **condition
+            ),
+        )
+
+    async def query(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        partition: str | None = None,
+    ) -> list[Document]:
+        """All results, in pages as large as Cosmos makes them."""
+        if partition is None:
+            return await self._query_across(text, parameters)
+        found: list[Document] = []
+        async for page in self.pages(text, parameters, partition):
+            found += page
+        return found
+
+    async def pages(
+        self, text: str, parameters: Mapping[str, Any], partition: str
+    ) -> AsyncIterator[list[Document]]:
+        """Results of one partition, page by page: 4 MB each, one round trip each."""
+        seen: list[Mapping[str, str]] = []  # of one page: several, if the first ones were empty
+        pager = self._pager(text, parameters, seen, max_item_count=-1, partition_key=partition)
+        page: list[Document] | None = []
+
+        async def send(charged: Any) -> None:
+            nonlocal page
+            seen.clear()
+            try:
+                page = [item async for item in await anext(pager)]
+            except StopAsyncIteration:
+                page = None
+            if seen:  # no request was needed to learn that the page before was the last
+                charged(_sum(seen), None)
+
+        while True:
+            await self._send("query", send)
+            if page is None:
+                return
+            yield page
+
+    async def _query_across(self, text: str, parameters: Mapping[str, Any]) -> list[Document]:
+        """All results of all partitions.
+
+        The SDK merges the partitions itself when their results must be sorted or cut. It takes no
+        -1 there (it would return nothing), and when a request fails it drops what it had of that
+        page. So a failure begins the whole query anew.
+        """
+        found: list[Document] = []
+
+        async def send(charged: Any) -> None:
+            found.clear()
+            seen: list[Mapping[str, str]] = []
+            async for page in self._pager(text, parameters, seen, max_item_count=_PAGE):
+                found.extend([item async for item in page])
+            charged(_sum(seen), None)
+
+        await self._send("query", send)
+        return found
+
+    def _pager(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        seen: list[Mapping[str, str]],
+        **options: Any,
+    ) -> AsyncIterator[AsyncIterator[Document]]:
+        """Puts the headers of every answer into `seen`."""
+
+        def hook(headers: Mapping[str, str], _: Any) -> None:
+            seen.append(headers)
+
+        named = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
+        found = self._proxy.query_items(text, parameters=named, response_hook=hook, **options)
+        return found.by_page()
+
+    async def _send(self, request: str, send: Callable[[Any], Awaitable[Any]]) -> Mapping[str, str]:
+        """Sends, again where that may help, tells the observer, and translates errors."""
+        clock = asyncio.get_running_loop().time
+        answers: list[int] = []
+        answers_so_far.set(answers)
+        for attempt in range(1, _ATTEMPTS + 1):
+            seen: Mapping[str, str] = {}
+
+            def hook(headers: Mapping[str, str], _: Any) -> None:
+                nonlocal seen
+                seen = headers
+
+            started = clock()
+            try:
+                await send(hook)
+            except Exception as error:
+                failure = Failure(error)
+            else:
+                if seen:
+                    self._observe(request, answers, seen, clock() - started)
+                return seen
+            if answers[-1:] != [failure.status]:
+                answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
+            self._observe(request, answers, failure.headers, clock() - started)
+            del answers[:-1]  # they are counted
+            if not failure.transient or attempt == _ATTEMPTS:
+                # Raised outside the handler: the SDK's exceptions carry the request with its
+                # authorization header, and must not travel along as a context.
+                raise failure.translated(f"the {request} in container {self.name!r}")
+            logger.info(
+                "%s: the %s in container %r is sent again after %s.",
+                current_operation.get(),
+                request,
+                self.name,
+                f"answer {failure.status}" if failure.status else "no answer",
+            )
+            await asyncio.sleep(_BACKOFF * 2**attempt * random.uniform(0.5, 1))
+        raise AssertionError("unreachable")
+
+    def _observe(
+        self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
+    ) -> None:
+        # Not every answer is one to this request: a query looks for its partitions first.
+        status = answers[-1] if answers else 200
+        charge = RequestCharge(
+            current_operation.get(),
+            request,
+            self.name,
+            status,
+            float(headers.get(_CHARGE, 0)),
+            int(headers.get("x-ms-substatus", 0)) if status >= 400 else 0,
+            sum(not 0 < each < 400 for each in answers[:-1]) if len(answers) > 1 else 0,
+        )
+        self._observer.request(charge, seconds)
+
+
+def _sum(seen: list[Mapping[str, str]]) -> dict[str, str]:
+    """The charges of several answers as those of one. Not every emulator tells them."""
+    return {_CHARGE: str(sum(float(each.get(_CHARGE, 0)) for each in seen))}
+
+
+def _if_modified(etag: str | None) -> dict[str, Any]:
+    if etag is None:
+        return {}
+    from azure.core import MatchConditions
+
+    return {"etag": etag, "match_condition": MatchConditions.IfModified}

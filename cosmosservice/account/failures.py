@@ -1,0 +1,111 @@
+"""What a failure of the SDK means to the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cosmosservice.account.charges import current_operation
+from cosmosservice.errors import (
+    AuthenticationError,
+    ContainerMismatchError,
+    StorageError,
+    ThrottledError,
+    TooLargeError,
+    UnavailableError,
+)
+
+_TRANSIENT = frozenset({408, 410, 449, 500, 502, 503, 504})
+# Sub-statuses of 404: the replica has not seen yet what this client has, so that it cannot tell
+# whether there is such a document; there is no such database or container.
+_REPLICA_BEHIND, _OWNER_MISSING = 1002, 1003
+
+
+class Conflict(Exception):
+    """409: the id exists."""
+
+
+class PreconditionFailed(Exception):
+    """412: somebody changed the document since it was read."""
+
+
+class NotFound(Exception):
+    """404: there is no such document."""
+
+
+class Failure:
+    """What an exception of the SDK means."""
+
+    def __init__(self, error: Exception) -> None:
+        from azure.core.exceptions import AzureError, ClientAuthenticationError
+        from azure.cosmos.exceptions import CosmosHttpResponseError
+
+        self._error = error
+        self.status: int | None = None
+        self.headers: Mapping[str, str] = {}
+        self._sub_status: int | None = None
+        self.known = isinstance(error, (AzureError, TimeoutError))
+        if isinstance(error, CosmosHttpResponseError):
+            self.status = error.status_code
+            self.headers = error.headers or {}
+            self._sub_status = error.sub_status
+        elif isinstance(error, ClientAuthenticationError):  # Entra ID gave no token
+            self.status = 401
+
+    @property
+    def transient(self) -> bool:
+        return (
+            self.status in _TRANSIENT
+            or (self.known and self.status is None)
+            or (self.status == 404 and self._sub_status == _REPLICA_BEHIND)
+        )
+
+    def translated(self, what: str) -> Exception:
+        if not self.known:
+            return self._error
+        status = self.status
+        if status == 409:
+            return Conflict()
+        if status == 412:
+            return PreconditionFailed()
+        if status == 404 and self._sub_status not in (_REPLICA_BEHIND, _OWNER_MISSING):
+            return NotFound()
+        what = f"{current_operation.get()}: {what}"
+        if status == 404 and self._sub_status == _OWNER_MISSING:
+            return ContainerMismatchError(
+                f"{what} found no such database or container. Nothing was stored by this request."
+                " Create it with `cosmosservice init`, or pass ensure='create'."
+            )
+        if status == 413:
+            return TooLargeError(f"{what} was refused: the document has more than 2 MB.")
+        if status == 403 and self._sub_status == 1014:
+            return StorageError(
+                f"{what} was refused: the logical partition has reached its 20 GB. Nothing was"
+                " stored by this request. Purge old sessions of this user, or start a new session.",
+                status=status,
+            )
+        if status in (401, 403):
+            return AuthenticationError(
+                f"{what} was refused ({status}): the key or the identity is not accepted, or may"
+                " not do this. Nothing was stored by this request.",
+                status=status,
+            )
+        if status == 429:
+            return ThrottledError(
+                f"{what} was throttled (429) until the retries were used up: the account's"
+                " request units are spent. Nothing was stored by this request.",
+                status=status,
+            )
+        if self.transient:
+            reason = f"answer {status}" if status else type(self._error).__name__
+            return UnavailableError(
+                f"{what} could not be completed ({reason}). Whether it was stored is not known;"
+                " sending it again is safe.",
+                status=status,
+            )
+        return StorageError(f"{what} failed with {status}: {self.told}", status=status)
+
+    @property
+    def told(self) -> str:
+        """The first line of what the SDK says."""
+        text = str(getattr(self._error, "message", "") or self._error).strip()
+        return text.splitlines()[0][:300] if text else type(self._error).__name__

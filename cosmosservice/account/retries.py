@@ -1,0 +1,50 @@
+"""Trying again: how often, and how long the pauses are."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A number of attempts, with pauses that double and are jittered, so that several processes
+    that failed together do not try again together.
+
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            …
+    """
+
+    attempts: int
+    first_pause: float  # seconds before the first attempt that follows a pause
+    longest_pause: float
+    without_pause: int = 1  # so many attempts at the beginning are made at once
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.attempts))
+
+    def is_last(self, attempt: int) -> bool:
+        return attempt >= self.attempts - 1
+
+    def seconds(self, attempt: int) -> float:
+        """The longest that `pause` may take before this attempt."""
+        paused = attempt - self.without_pause
+        if paused < 0:
+            return 0.0
+        # The exponent is bounded: an attempt may have any number.
+        return min(self.longest_pause, self.first_pause * 2.0 ** min(paused, 30))
+
+    async def pause(self, attempt: int) -> None:
+        seconds = self.seconds(attempt)
+        if seconds:
+            await asyncio.sleep(seconds * random.uniform(0.5, 1))
+
+
+# A request that was not answered, or answered that it cannot be served now.
+REQUEST = Retry(attempts=4, first_pause=0.2, longest_pause=2.0)
+
+# A document that others change at the same time: read it, change it, write it if nobody was faster.
+CONTENTION = Retry(attempts=60, first_pause=0.005, longest_pause=0.1)

@@ -1,0 +1,107 @@
+"""Events that stay JSON text until somebody looks into them.
+
+A session of thousands of events is handed out for every turn, and most of its events are never
+looked at. So `lazy_event` makes an Event of its stored text without reading the text: the first
+access to it decodes it, and from then on the object is an ordinary Event, class and all.
+
+How: pydantic keeps the fields of a model in the instance's `__dict__`, so the access to one that is
+not there yet ends in `__getattr__`. What does not pass there (operators, pydantic's own access to
+`__dict__`, protocols that look at the class) is overridden to decode first and then to go on with
+the Event.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from google.adk.events.event import Event
+from pydantic import BaseModel, ConfigDict
+
+from . import fields_to_event, from_json
+
+_RAW = "_raw"
+
+# The instance's own dict, beneath the property of _LazyEvent.
+_get_dict: Callable[[Any], dict[str, Any]] = BaseModel.__dict__["__dict__"].__get__
+_set_dict: Callable[[Any, dict[str, Any]], None] = BaseModel.__dict__["__dict__"].__set__
+# What else pydantic keeps of a model.
+_SLOTS = [
+    (slot.__get__, slot.__set__)
+    for slot in (
+        BaseModel.__dict__["__pydantic_fields_set__"],
+        BaseModel.__dict__["__pydantic_extra__"],
+        BaseModel.__dict__["__pydantic_private__"],
+    )
+]
+_new: Callable[[type["_LazyEvent"]], "_LazyEvent"] = object.__new__
+
+# Reentrant: the garbage collector may run anything, here too.
+_becoming = threading.RLock()
+
+
+class _LazyEvent(Event):
+    model_config = ConfigDict(defer_build=True)  # Event's validator and serializer serve it too
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        _decode(self)
+        return self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        _decode(self)
+        return getattr(self, name)
+
+    def __eq__(self, other: object) -> bool:
+        _decode(self)
+        return self == other  # by the operator, so that another lazy event decodes itself as well
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> "_LazyEvent":
+        """Another lazy event: copying a session decodes nothing."""
+        fields = _get_dict(self)
+        if _RAW in fields:
+            copy = _new(_LazyEvent)
+            _set_dict(copy, fields.copy())
+            return copy
+        _decode(self)  # waits for the thread that is about to finish it
+        return self.__deepcopy__(memo)
+
+
+def lazy_event(raw: bytes, event_id: str, timestamp: float) -> Event:
+    """The event of a JSON document. Its id and timestamp can be read without decoding it."""
+    event = _new(_LazyEvent)
+    _set_dict(event, {_RAW: raw, "id": event_id, "timestamp": timestamp})
+    return event
+
+
+def _decode(event: Event) -> None:
+    """Turns a lazy event into an ordinary one. Any number of threads may call it at once."""
+    raw = _get_dict(event).get(_RAW)
+    decoded = None if raw is None else fields_to_event(from_json(raw))
+    with _becoming:
+        # Only the first may write: after it the event may have been changed already.
+        if decoded is not None and type(event) is _LazyEvent:
+            for get, set_ in _SLOTS:
+                set_(event, get(decoded))
+            _set_dict(event, _get_dict(decoded))
+            object.__setattr__(event, "__class__", Event)
+
+
+def _decoding(name: str) -> Callable[..., Any]:
+    def method(self: Event, *args: Any, **kwargs: Any) -> Any:
+        _decode(self)
+        return getattr(self, name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    *("__repr__", "__str__", "__iter__", "__setattr__", "__delattr__"),
+    *("__copy__", "__replace__", "__reduce__", "__reduce_ex__", "__getstate__"),
+    *("__repr_args__", "__repr_name__", "__pretty__", "__rich_repr__"),
+    *("model_copy", "model_dump", "model_dump_json", "copy", "dict", "json"),
+):
+    if hasattr(Event, _name):
+        type.__setattr__(_LazyEvent, _name, _decoding(_name))
+for _name in ("__pydantic_serializer__", "__pydantic_validator__"):
+    type.__setattr__(_LazyEvent, _name, getattr(Event, _name))

@@ -1,0 +1,1 @@
+"""Sessions: what the service's face is made of."""

@@ -1,0 +1,222 @@
+"""Keys: which session or state is meant, and the ids of its documents."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import secrets
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
+
+from cosmosservice.account.container import Document
+from cosmosservice.errors import InvalidIdError
+
+logger = logging.getLogger("cosmosservice")
+
+MAX_ID_BYTES: Final = 1_023
+MAX_PARTITION_KEY_BYTES: Final = 2_048
+
+SESSION: Final = "session"
+USER_STATE: Final = "user_state"
+APP_STATE: Final = "app_state"
+
+_UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
+
+
+def escape(text: str) -> str:
+    """Injective, into characters that are safe in an id and a URL; never yields a dot."""
+    return _UNSAFE.sub(lambda m: b"~%02X" % m[0][0], text.encode()).decode("ascii")
+
+
+def _check(name: str, value: str, limit: int = MAX_PARTITION_KEY_BYTES) -> None:
+    if not isinstance(value, str):
+        raise InvalidIdError(f"{name} must be a string, not {type(value).__name__}.")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise InvalidIdError(
+            f"{name} contains half of a surrogate pair, which is not text. Nothing was stored."
+        ) from None
+    if size > limit:
+        raise InvalidIdError(
+            f"{name} has {size} bytes; Cosmos DB takes {limit} there. Nothing was stored."
+        )
+
+
+def _document_id(kind: str, *parts: str) -> str:
+    made = ".".join((kind, *map(escape, parts)))
+    if len(made) > MAX_ID_BYTES:
+        raise InvalidIdError(
+            f"The {kind} document's id would have {len(made)} bytes; Cosmos DB takes"
+            f" {MAX_ID_BYTES}. Use a shorter app name or session id (characters other than"
+            " letters, digits, - and _ count three times). Nothing was stored."
+        )
+    return made
+
+
+@dataclass(frozen=True)
+class StateKey:
+    """Where a user's or an app's state is kept."""
+
+    kind: str  # USER_STATE or APP_STATE
+    app_name: str
+    user_id: str  # partition key
+
+    @classmethod
+    def of_user(cls, app_name: str, user_id: str) -> StateKey:
+        if not app_name:
+            raise InvalidIdError("The app name is empty. Nothing was stored.")
+        _check("The app name", app_name)
+        _check("The user id", user_id)
+        return cls(USER_STATE, app_name, user_id)
+
+    @classmethod
+    def of_app(cls, app_name: str) -> StateKey:
+        _check("The app name", app_name)
+        # A partition of its own. A user whose id happens to name it shares the partition,
+        # never a document: the ids differ.
+        return cls(APP_STATE, app_name, f"app:{app_name}")
+
+    @cached_property
+    def document_id(self) -> str:
+        return _document_id(self.kind, self.app_name)
+
+
+@dataclass(frozen=True)
+class SessionKey:
+    """One session: its tenant, its partitions and its document ids."""
+
+    app_name: str
+    user_id: str
+    session_id: str
+
+    @staticmethod
+    @lru_cache(maxsize=4096)  # every append needs it again, and its hash and ids take a moment
+    def of(app_name: str, user_id: str, session_id: str) -> SessionKey:
+        """The key of ids that come from outside: checked."""
+        if not app_name:
+            raise InvalidIdError("The app name is empty. Nothing was stored.")
+        if not session_id:
+            raise InvalidIdError("The session id is empty. Nothing was stored.")
+        _check("The app name", app_name)
+        _check("The user id", user_id)
+        _check("The session id", session_id)
+        key = SessionKey(app_name, user_id, session_id)
+        _ = key.document_id, key.app.document_id
+        return key
+
+    @staticmethod
+    def named(app_name: str, user_id: str, session_id: str) -> SessionKey:
+        """As callers name it: like ADK, white space around a session id does not count."""
+        _check("The session id", session_id)
+        return SessionKey.of(app_name, user_id, session_id.strip())
+
+    @staticmethod
+    def in_document(body: Document) -> SessionKey | None:
+        """The key that a stored session document names; None, and a word in the log, if it is
+        damaged: one document must not make the list of all the others fail."""
+        names = [body.get(name) for name in ("app_name", "user_id", "session_id")]
+        try:
+            return SessionKey.of(*names)
+        except (InvalidIdError, TypeError):
+            logger.error("The session document %r is damaged, and left out.", body.get("id"))
+            return None
+
+    @cached_property
+    def document_id(self) -> str:
+        return _document_id(SESSION, self.app_name, self.session_id)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.app_name, self.user_id, self.session_id))
+
+    @cached_property
+    def tenant(self) -> str:
+        """Tells sessions with the same id apart inside the partition that they share."""
+        parts = (self.app_name, self.user_id, self.session_id)
+        digest = hashlib.sha256("\0".join(map(escape, parts)).encode()).digest()
+        return digest[:16].hex()
+
+    @cached_property
+    def user(self) -> StateKey:
+        return StateKey(USER_STATE, self.app_name, self.user_id)
+
+    @cached_property
+    def app(self) -> StateKey:
+        return StateKey.of_app(self.app_name)
+
+    def event_id(self, seq: int, incarnation: str) -> str:
+        return f"{self.tenant}.{seq:010d}.{incarnation}"
+
+    def first_id(self, seq: int) -> str:
+        """Not greater than the id of any log document from `seq` on."""
+        return f"{self.tenant}.{seq:010d}"
+
+    @property
+    def last_id(self) -> str:
+        """Greater than the id of every log document ('/' follows '.')."""
+        return f"{self.tenant}/"
+
+    def chunk_id(self, incarnation: str, upload: str, number: int) -> str:
+        """Chunks stand before the log ('-' precedes '.'), so no read of the log meets them."""
+        return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
+
+    def chunk_range(self, incarnation: str) -> tuple[str, str]:
+        """The first id, and one behind the last, of an incarnation's chunks."""
+        return f"{self.tenant}-{incarnation}-", f"{self.tenant}-{incarnation}."
+
+    def upload_range(self, incarnation: str, upload: str) -> tuple[str, str]:
+        """The same of one large event's chunks."""
+        return f"{self.tenant}-{incarnation}-{upload}-", f"{self.tenant}-{incarnation}-{upload}."
+
+    @property
+    def first_chunk_id(self) -> str:
+        return f"{self.tenant}-"
+
+
+class Marker(NamedTuple):
+    """What a session object knows: of which incarnation, and up to which place in the log."""
+
+    incarnation: str
+    seq: int
+
+    def text(self, key: SessionKey) -> str:
+        """Names its session, so that the marker of a copied object with another id is none."""
+        return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}"
+
+    @classmethod
+    def parse(cls, text: str | None, key: SessionKey) -> Marker | None:
+        tenant, _, rest = (text or "").partition(":")
+        incarnation, _, seq = rest.partition(":")
+        if tenant != key.tenant[:8] or not incarnation or not seq.isdecimal():
+            return None
+        return cls(incarnation, int(seq))
+
+
+def new_incarnation(retention: int | None = None) -> str:
+    """Random. It also says how long the session is kept, so that whoever holds a marker knows."""
+    return secrets.token_hex(6) + (f"t{retention}" if retention is not None else "")
+
+
+def retention_of(incarnation: str) -> int | None:
+    """Seconds without use after which the session goes; None: never."""
+    _, _, seconds = incarnation.partition("t")
+    return int(seconds) if seconds.isdecimal() else None
+
+
+def session_ttl(incarnation: str) -> int | None:
+    """TTL of the session document. It is renewed by use, at most every tenth of the retention."""
+    retention = retention_of(incarnation)
+    return None if retention is None else retention + -(-retention // 10)
+
+
+def event_ttl(incarnation: str) -> int | None:
+    """TTL of events. Longer, since it counts from each event's own writing: the session's use
+    renews it at half, so that a session in use stays whole."""
+    retention = retention_of(incarnation)
+    return None if retention is None else 3 * retention

@@ -1,0 +1,122 @@
+"""What this process knows of one session's log: a run of records without a gap."""
+
+from __future__ import annotations
+
+from cosmosservice.account.cache import Cache
+from cosmosservice.sessions.store.event_log import EventLog, Record
+from cosmosservice.sessions.store.keys import APP_STATE, USER_STATE, SessionKey
+from cosmosservice.sessions.store.state_documents import Changes, newest, record_changes
+
+
+class LogView:
+    """Records of one incarnation without a gap. Events never change, so this only grows; but a
+    body that is awaited may come to light."""
+
+    __slots__ = ("awaited", "changes", "first_seq", "ids", "incarnation", "records", "size")
+
+    def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
+        self.incarnation = incarnation
+        self.first_seq = first_seq  # where the incarnation begins, whether or not it is in hand
+        self.records = list(records)  # its own: it grows while readers hold theirs
+        self.size = 200 + sum(record.size for record in records)
+        self.ids = {record.event_id: record for record in records if record.is_event}
+        self.awaited = [record for record in records if record.awaited]
+        self.changes: dict[str, Changes] = {
+            kind: record_changes(records, kind) for kind in (USER_STATE, APP_STATE)
+        }
+
+    @property
+    def first(self) -> int:
+        return self.records[0].seq if self.records else self.first_seq
+
+    @property
+    def last(self) -> int:
+        return self.records[-1].seq if self.records else self.first_seq - 1
+
+    @property
+    def only_events(self) -> bool:
+        return len(self.ids) == len(self.records)
+
+    @property
+    def whole(self) -> bool:
+        return self.first <= self.first_seq
+
+    def extend(self, records: list[Record]) -> None:
+        """Adds what follows of these."""
+        following = self.last + 1
+        if records and records[-1].seq < following:
+            return
+        for record in records:
+            if record.seq != following or record.incarnation != self.incarnation:
+                continue
+            following += 1
+            self.records.append(record)
+            self.size += record.size
+            if record.awaited:
+                self.awaited.append(record)
+            if record.is_event:
+                self.ids[record.event_id] = record
+            if record.deltas.shared:
+                for kind, known in self.changes.items():
+                    self.changes[kind] = newest((known, record_changes([record], kind)))
+
+    def after(self, seq: int) -> list[Record] | None:
+        """The records behind `seq`; None if some of them are not in hand."""
+        if seq + 1 < self.first:
+            return None
+        return self.records[max(0, seq + 1 - self.first) :] if self.records else []
+
+
+class LogViews:
+    """The views in the cache."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+
+    def of(self, key: SessionKey) -> LogView | None:
+        found: LogView | None = self._cache.get(key.tenant)
+        return found
+
+    async def seen_again(self, key: SessionKey, log: EventLog) -> LogView | None:
+        """The view; None if a body that it lacks can be read by now. Everything else in it is as
+        it will ever be."""
+        view = self.of(key)
+        if view is not None and view.awaited and await log.came_to_light(key, view.awaited):
+            self.drop(key)
+            return None
+        return view
+
+    def drop(self, key: SessionKey) -> None:
+        self._cache.drop(key.tenant)
+
+    def put(self, key: SessionKey, view: LogView) -> LogView:
+        self._cache.put(key.tenant, view)
+        return view
+
+    def take(
+        self, key: SessionKey, incarnation: str, first_seq: int, records: list[Record]
+    ) -> LogView:
+        """Adds what a reader found: a run without a gap up to the end of the log as it was."""
+        view = self.of(key)
+        if view is None or view.incarnation != incarnation:
+            return self.put(key, LogView(incarnation, first_seq, records))
+        if records and not (view.records and view.first <= records[0].seq <= view.last + 1):
+            newer = [record for record in view.records if record.seq > records[-1].seq]
+            return self.put(key, LogView(incarnation, first_seq, records + newer))
+        view.first_seq = first_seq
+        view.extend(records)
+        return self.put(key, view)
+
+    def extend(self, key: SessionKey, records: list[Record]) -> None:
+        """Adds what a writer stored."""
+        view, first = self.of(key), records[0]
+        if (
+            view is None
+            or view.incarnation != first.incarnation
+            or not view.first <= first.seq <= view.last + 1
+        ):
+            # Nothing is known of the beginning here: 0 makes a reader of everything look for it.
+            view = LogView(first.incarnation, 0, list(records))
+        else:
+            view.extend(records)
+        self.put(key, view)

@@ -1,0 +1,20 @@
+"""A session as of one place in its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cosmosservice.data_converters.state_scopes import Scoped
+from cosmosservice.sessions.store.event_log import Record
+from cosmosservice.sessions.store.keys import Marker, SessionKey
+
+
+@dataclass
+class Snapshot:
+    """What a session object is made of. A listed one has no events and no marker."""
+
+    key: SessionKey
+    marker: Marker | None
+    records: list[Record]
+    state: Scoped
+    last_update_time: float
