@@ -1,26 +1,76 @@
-"""Durable sessions for Google ADK agents on Azure Cosmos DB."""
+"""What Google ADK agents keep, on Azure Cosmos DB."""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from cosmosservice.version import __version__
 
 if TYPE_CHECKING:
+    from cosmosservice.account.account import CosmosAccount
     from cosmosservice.account.charges import RequestCharge
     from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
+    from cosmosservice.errors import (
+        AlreadyExistsError,
+        AuthenticationError,
+        ConfigurationError,
+        ContainerMismatchError,
+        CosmosServiceError,
+        EventIdReusedError,
+        InvalidIdError,
+        InvalidStateError,
+        MultipleWriteRegionsError,
+        SessionNotFoundError,
+        StaleSessionError,
+        StateUpdatePendingError,
+        StorageError,
+        ThrottledError,
+        TooLargeError,
+        UnavailableError,
+    )
+    from cosmosservice.sessions.administration import PurgeReport
+    from cosmosservice.sessions.store.repair import RepairReport
 
-__all__ = ["CosmosSessionService", "RequestCharge", "SessionPage", "__version__"]
+__all__ = [
+    "AlreadyExistsError",
+    "AuthenticationError",
+    "ConfigurationError",
+    "ContainerMismatchError",
+    "CosmosAccount",
+    "CosmosServiceError",
+    "CosmosSessionService",
+    "EventIdReusedError",
+    "InvalidIdError",
+    "InvalidStateError",
+    "MultipleWriteRegionsError",
+    "PurgeReport",
+    "RepairReport",
+    "RequestCharge",
+    "SessionNotFoundError",
+    "SessionPage",
+    "StaleSessionError",
+    "StateUpdatePendingError",
+    "StorageError",
+    "ThrottledError",
+    "TooLargeError",
+    "UnavailableError",
+    "__version__",
+]
+
+_MODULES = {
+    "CosmosAccount": "account.account",
+    "CosmosSessionService": "cosmos_session_service",
+    "PurgeReport": "sessions.administration",
+    "RepairReport": "sessions.store.repair",
+    "RequestCharge": "account.charges",
+    "SessionPage": "cosmos_session_service",
+}
 
 
 def __getattr__(name: str) -> Any:
     # ADK takes a moment to import; whoever only wants the version or the settings need not wait.
-    if name == "RequestCharge":
-        from cosmosservice.account.charges import RequestCharge
-
-        return RequestCharge
-    if name in __all__:
-        from cosmosservice import cosmos_session_service
-
-        return getattr(cosmos_session_service, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_MODULES.get(name, 'errors')}")
+    return getattr(module, name)

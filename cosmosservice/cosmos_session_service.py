@@ -1,15 +1,12 @@
-"""ADK's face of the session store."""
+"""CosmosSessionService: ADK's sessions on Azure Cosmos DB."""
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import (
@@ -18,30 +15,30 @@ from google.adk.sessions.base_session_service import (
     ListSessionsResponse,
 )
 from google.adk.sessions.session import Session
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
-from cosmosservice.account.charges import RequestCharge
-from cosmosservice.account.settings import Settings
+from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.data_converters.state_scopes import split, temp_only, without_temp
 from cosmosservice.errors import ConfigurationError, InvalidStateError
 from cosmosservice.hosting.concurrency import GRACE
-from cosmosservice.hosting.home_loop import HomeLoop
-from cosmosservice.hosting.host import Opener, StoreHost
-from cosmosservice.hosting.io_thread import IoThread
 from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.session_objects import Holding, event_object, session_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
 from cosmosservice.sessions.store.event_log import Record, event_record
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.stores import SessionStores
 
 if TYPE_CHECKING:
+    from azure.cosmos.aio import CosmosClient
+
     from cosmos_emulator import Emulator
     from cosmosservice.account.connection import Ensure
     from cosmosservice.sessions.store.reading import Position
     from cosmosservice.sessions.store.store import SessionStore
 
-T = TypeVar("T")
+OnConflict = Literal["raise", "rebase"]
 
 DEFAULT_CACHE_BYTES = 64 * 1024 * 1024
 
@@ -54,7 +51,21 @@ class SessionPage:
     continuation: str | None
 
 
-class CosmosSessionService(Administration, BaseSessionService):
+class SessionOptions(TypedDict, total=False):
+    """Options of a session service on the embedded emulator."""
+
+    database: str | None
+    session_container: str | None
+    conversation_container: str | None
+    on_conflict: OnConflict
+    ttl: int | None
+    recent_events: int | None
+    cache_bytes: int
+    ensure: Ensure | None
+    on_request_charge: OnRequestCharge | None
+
+
+class CosmosSessionService(AccountService["SessionStore"], Administration, BaseSessionService):
     """Durable, shared ADK sessions on Azure Cosmos DB.
 
         events container, partition /session_id       sessions container, partition /user_id
@@ -64,36 +75,42 @@ class CosmosSessionService(Administration, BaseSessionService):
         │    changed                      │           │ app_state   key → value, stamp       │
         └─────────────────────────────────┘           └──────────────────────────────────────┘
 
-    Appending creates the next document of the log: one request. Everything else follows the log
-    and can be rebuilt from it. Any number of event loops and threads may use one service.
+    Appending creates the next document of the log: one request. The session's state, user state
+    and app state follow the log, and are repaired from it. Any number of event loops and threads
+    may use one service.
     """
 
     def __init__(
         self,
         *,
+        account: CosmosAccount | None = None,
         endpoint: str | None = None,
         credential: Any = None,
         database: str | None = None,
         session_container: str | None = None,
         conversation_container: str | None = None,
         uri: str | None = None,
-        on_conflict: Literal["raise", "rebase"] = "raise",
+        on_conflict: OnConflict = "raise",
         ttl: int | None = None,
         recent_events: int | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         ensure: Ensure | None = None,
-        on_request_charge: Callable[[RequestCharge], None] | None = None,
+        preferred_regions: Sequence[str] | None = None,
+        client_options: Mapping[str, Any] | None = None,
+        client: CosmosClient | None = None,
+        on_request_charge: OnRequestCharge | None = None,
         allow_multiple_write_regions: bool = False,
-        agents_dir: str | None = None,
         _emulator: Emulator | None = None,
     ) -> None:
         """Without arguments: `COSMOSDB_*` from the environment or `.env`.
 
         Args:
+          account: the CosmosAccount to use, which other services may share. Without one the
+            service makes its own from the options below.
           endpoint: the account's URI, or `embedded:<file>`.
           credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
             without one Entra ID.
-          uri: `cosmosdb://…`, as `adk web --session_service_uri` hands it over.
+          uri: `cosmosdb://…`, as `adk web --session_service_uri` passes it on.
           on_conflict: what an append does when somebody else has appended since the session was
             loaded: "raise" StaleSessionError, or "rebase" onto the newer events.
           ttl: seconds without use after which a session and its events disappear.
@@ -101,54 +118,51 @@ class CosmosSessionService(Administration, BaseSessionService):
           cache_bytes: how much of what it has seen the service keeps in memory.
           ensure: "create" missing containers, "verify" them, or "never" look. Default: create
             with a key, verify with Entra ID, which may not create.
+          preferred_regions: the regions to read from, the nearest first.
+          client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
+            `proxies` or `user_agent_suffix`.
+          client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
+            event loop only, and the application closes it.
           on_request_charge: is called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
-          agents_dir: what ADK passes along; not used.
         """
-        del agents_dir
         if on_conflict not in ("raise", "rebase"):
             raise ConfigurationError("on_conflict is 'raise' or 'rebase'.")
         _check_ttl(ttl)
         if recent_events is not None and recent_events < 0:
             raise ConfigurationError("recent_events is a number of events, or None for all.")
-        named: dict[str, Any] = {
-            "database": database,
-            "session_container": session_container,
-            "conversation_container": conversation_container,
-        }
-        if uri is not None:
-            if endpoint is not None:
-                raise ConfigurationError("Give a uri or an endpoint, not both.")
-            settings = Settings.from_uri(uri, **named)
-        else:
-            settings = Settings.from_env(endpoint=endpoint, **named)
         self._ttl = ttl
         self._recent_events = recent_events
-        self._opener = Opener(
-            settings,
+        settings = self._take_account(
+            account,
+            {
+                "session_container": session_container,
+                "conversation_container": conversation_container,
+            },
+            uri=uri,
+            endpoint=endpoint,
+            database=database,
             credential=credential,
-            emulator=_emulator,
             ensure=ensure,
-            allow_multiple_write_regions=allow_multiple_write_regions,
-            cache_bytes=cache_bytes,
-            rebase=on_conflict == "rebase",
+            preferred_regions=preferred_regions,
+            client_options=client_options,
+            client=client,
             on_request_charge=on_request_charge,
+            allow_multiple_write_regions=allow_multiple_write_regions or None,
+            _emulator=_emulator,
         )
-        self._home: HomeLoop | None = None
-        self._io = IoThread(partial(StoreHost, self._opener))
-        # Nobody in ADK calls close(): whatever comes first, the end of the service or of the
-        # process, writes what is due and closes the connection.
-        weakref.finalize(self, self._io.stop)
+        self._stores = SessionStores(
+            settings, cache_bytes=cache_bytes, rebase=on_conflict == "rebase"
+        )
 
     @classmethod
-    def embedded(cls, store: str | Emulator = ":memory:", **options: Any) -> CosmosSessionService:
+    def embedded(
+        cls, store: str | Emulator = ":memory:", **options: Unpack[SessionOptions]
+    ) -> CosmosSessionService:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
         if isinstance(store, str):
             return cls(endpoint=f"embedded:{store}", **options)
         return cls(endpoint="embedded::memory:", _emulator=store, **options)
-
-    def __repr__(self) -> str:
-        return f"CosmosSessionService({self._opener.description})"
 
     # --- BaseSessionService
 
@@ -300,56 +314,7 @@ class CosmosSessionService(Administration, BaseSessionService):
         Called from another event loop than that of the service's block: with what such loops
         appended.
         """
-        if self._home_here is not None:
-            await self._run("flush", lambda store: store.flush())
-        if self._io.running:
-            await self._io.run(_in_store("flush", lambda store: store.flush()))
-
-    # --- the service itself
-
-    async def close(self) -> None:
-        """Waits for the calls under way, writes what is due and closes the connection. The next
-        use opens it again."""
-        home, self._home = self._home, None
-        if home is not None:
-            await home.close()
-        await self._io.close()
-
-    async def __aenter__(self) -> CosmosSessionService:
-        """Inside the block the service lives on this event loop, and calls from it are direct.
-        Without a block, and for calls from other loops, it lives on a thread of its own."""
-        if self._home is None or self._home.loop.is_closed():
-            self._home = HomeLoop(StoreHost(self._opener))
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
-
-    async def _run(
-        self,
-        operation: str,
-        work: Callable[[SessionStore], Coroutine[Any, Any, T]],
-        *,
-        grace: float | None = None,
-    ) -> T:
-        place = self._home_here or self._io
-        return await place.run(_in_store(operation, work), grace=grace)
-
-    @property
-    def _home_here(self) -> HomeLoop | None:
-        home = self._home
-        return home if home is not None and home.loop is asyncio.get_running_loop() else None
-
-
-def _in_store(
-    operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
-) -> Callable[[StoreHost], Coroutine[Any, Any, T]]:
-    return lambda host: host.run(operation, work)
+        await self._account.run_everywhere(self._stores, "flush", lambda store: store.flush())
 
 
 def _events_after(

@@ -1,9 +1,9 @@
-// Everything that sessions need, from nothing: an account, and in it what sessions.bicep makes.
+// Everything that the services need, from nothing: an account, and in it what database.bicep makes.
 //
 //   az deployment group create --resource-group <group> --template-file deploy/main.bicep \
 //     --parameters principalIds="['<object id of the managed identity>']"
 //
-// For an account that exists already, deploy sessions.bicep alone.
+// For an account that exists already, deploy database.bicep alone.
 
 targetScope = 'resourceGroup'
 
@@ -22,7 +22,7 @@ param location string = resourceGroup().location
 ])
 param capacity string = 'serverless'
 
-@description('Upper bound of autoscale in RU/s, shared by both containers. A tenth of it is the floor.')
+@description('Upper bound of autoscale in RU/s, shared by all containers. A tenth of it is the floor.')
 @minValue(1000)
 param autoscaleMaxThroughput int = 1000
 
@@ -32,13 +32,10 @@ param disableLocalAuth bool = true
 @description('Name of the database (COSMOSDB_DATABASE).')
 param databaseName string = 'adk'
 
-@description('Name of the container of session and state documents (COSMOSDB_SESSION_CONTAINER).')
-param sessionContainerName string = 'sessions'
+@description('Other names for containers, by default name: { sessions: \'chats\' } for COSMOSDB_SESSION_CONTAINER=chats.')
+param containerNames object = {}
 
-@description('Name of the container of the event log (COSMOSDB_CONVERSATION_CONTAINER).')
-param conversationContainerName string = 'events'
-
-@description('Object ids of the identities that may read and write sessions.')
+@description('Object ids of the identities that may read and write.')
 param principalIds string[] = []
 
 resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
@@ -70,13 +67,12 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
   }
 }
 
-module sessions 'sessions.bicep' = {
-  name: '${deployment().name}-sessions'
+module database 'database.bicep' = {
+  name: '${deployment().name}-database'
   params: {
     accountName: account.name
     databaseName: databaseName
-    sessionContainerName: sessionContainerName
-    conversationContainerName: conversationContainerName
+    containerNames: containerNames
     principalIds: principalIds
     autoscaleMaxThroughput: capacity == 'autoscale' ? autoscaleMaxThroughput : 0
   }

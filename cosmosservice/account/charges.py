@@ -1,19 +1,30 @@
-"""Every request's charge: what is told of a request, and to whom."""
+"""Every request's charge, and the operation of a service for which it was sent."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
 
-# The operation of the service on whose behalf requests are sent: for charges and messages.
+# The operation for which requests are sent: for charges and messages.
 current_operation: ContextVar[str] = ContextVar("current_operation", default="connect")
 
 # The status of every HTTP answer to the request under way: the SDK sends again by itself.
-answers_so_far: ContextVar[list[int] | None] = ContextVar("answers", default=None)
+answers_so_far: ContextVar[list[int] | None] = ContextVar("answers_so_far", default=None)
+
+
+@contextlib.contextmanager
+def operation_named(name: str) -> Iterator[None]:
+    token = current_operation.set(name)
+    try:
+        yield
+    finally:
+        current_operation.reset(token)
 
 
 def note_answer(response: Any) -> None:
-    """To be the client's raw_response_hook."""
+    """The client's raw_response_hook."""
     answers = answers_so_far.get()
     if answers is not None:
         answers.append(response.http_response.status_code)
@@ -28,10 +39,10 @@ class RequestCharge(NamedTuple):
     status: int
     request_units: float
     sub_status: int = 0  # Cosmos DB's finer reason, if it gave one
-    retries: int = 0  # failures before this answer that are not told of already
+    retries: int = 0  # failed attempts before this answer that were not reported yet
 
 
 class Observer(Protocol):
-    """Is told of every answered request."""
+    """Is called after every answered request."""
 
     def request(self, charge: RequestCharge, seconds: float) -> None: ...

@@ -1,27 +1,29 @@
-"""Opening and closing: the client is entered once, account and containers looked at once."""
+"""A connection: one client of one account, on the event loop that opened it."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import inspect
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from cosmosservice.account.charges import Observer, note_answer
 from cosmosservice.account.container import Container
+from cosmosservice.account.credentials import asynchronous, default_credential
 from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import Failure
+from cosmosservice.account.provisioning import (
+    check_container,
+    container_properties,
+    create_container,
+    create_database,
+)
 from cosmosservice.errors import (
     ConfigurationError,
-    ContainerMismatchError,
     MultipleWriteRegionsError,
     UnavailableError,
 )
-from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient, DatabaseProxy
@@ -35,8 +37,25 @@ Ensure = Literal["create", "verify", "never"]
 
 
 @dataclass(frozen=True)
-class Account:
-    """What an account says of itself."""
+class ConnectionOptions:
+    """How an account is reached, besides its settings."""
+
+    credential: Any = None
+    ensure: Ensure | None = None
+    allow_multiple_write_regions: bool = False
+    preferred_regions: Sequence[str] = ()
+    client_options: Mapping[str, Any] = field(default_factory=dict)
+    client: CosmosClient | None = None  # the application's own, which it opens and closes
+    emulator: Emulator | None = None
+
+    def __post_init__(self) -> None:
+        if self.ensure not in (None, "create", "verify", "never"):
+            raise ConfigurationError("ensure is 'create', 'verify' or 'never'.")
+
+
+@dataclass(frozen=True)
+class AccountProperties:
+    """What an account says about itself."""
 
     write_regions: list[str]
     multiple_write_regions: bool
@@ -55,133 +74,111 @@ def embedded_emulator(path: str) -> Emulator:
 
 
 class Connection:
-    """One client of one account. Lives on the event loop that opens it."""
+    """Entered once and closed once. `open` makes one."""
 
     def __init__(
         self,
         settings: Settings,
-        *,
-        credential: Any = None,
-        emulator: Emulator | None = None,
-        ensure: Ensure | None = None,
-        allow_multiple_write_regions: bool = False,
+        options: ConnectionOptions,
         observer: Observer,
     ) -> None:
-        if ensure not in (None, "create", "verify", "never"):
-            raise ConfigurationError("ensure is 'create', 'verify' or 'never'.")
         self._settings = settings
-        self._credential = credential
-        self._emulator = emulator
-        self._owns_emulator = False
-        self._ensure = ensure
-        self._allow_multiple_write_regions = allow_multiple_write_regions
+        self._options = options
         self._observer = observer
-        self._client: CosmosClient | None = None
-        self._own_credential: Any = None
-        self._opening = asyncio.Lock()
-        self.sessions: Container
-        self.events: Container
+        self._to_close: list[Any] = []  # what was made here: credential, emulator
+        self._client = options.client or self._make_client()
+        self._database: DatabaseProxy = self._client.get_database_client(settings.database)
+        self._has_database = False
 
-    async def open(self) -> None:
-        """Connects at the first call; later ones cost nothing."""
-        if self._client is not None:
-            return
-        async with self._opening:
-            if self._client is None:
-                await self._open()
-
-    async def _open(self) -> None:
-        client = self._make_client()
-        problem: Exception | None
+    @classmethod
+    async def open(
+        cls, settings: Settings, options: ConnectionOptions, observer: Observer
+    ) -> Connection:
+        connection = cls(settings, options, observer)
         try:
-            try:
-                await client.__aenter__()
-                await self._look_at_account(client)
-                database = client.get_database_client(self._settings.database)
-                await self._ensure_containers(client, database)
-                problem = None
-            except ConfigurationError:
-                raise
-            except Exception as error:
-                problem = self._problem(Failure(error))
-            if problem is not None:
-                raise problem
+            await connection._enter()
         except BaseException:
             # An aio client whose entering failed leaks its HTTP session unless it is closed.
-            await self._close(client)
+            await connection.close()
             raise
-        names = self._settings.session_container, self._settings.conversation_container
-        self.sessions, self.events = (
-            Container(database.get_container_client(name), self._observer) for name in names
-        )
-        self._client = client
-        logger.info("Connected to %s, database %r.", self._settings.endpoint, database.id)
+        logger.info("Connected to %s, database %r.", settings.endpoint, settings.database)
+        return connection
 
-    def _problem(self, failure: Failure) -> Exception:
-        endpoint = self._settings.endpoint
-        if failure.known and failure.status is None:
-            return UnavailableError(
-                f"connect: {endpoint} cannot be reached: {failure.told}. Nothing was stored."
-            )
-        return failure.translated(f"the connection to {endpoint}")
-
-    def _make_client(self) -> CosmosClient:
-        from azure.cosmos.aio import CosmosClient
-
-        settings = self._settings
-        if settings.embedded_path is not None or self._emulator is not None:
-            emulator = self._embedded()
-            return CosmosClient(
-                emulator.endpoint,
-                credential=emulator.key,
-                transport=emulator.async_transport(),
-                enable_endpoint_discovery=False,
-                raw_response_hook=note_answer,
-            )
-        from cosmosservice.account.transport import Transport
-
-        host = urlsplit(settings.endpoint)
-        azure = host.scheme == "https" and host.hostname not in ("localhost", "127.0.0.1", "::1")
-        return CosmosClient(
-            settings.endpoint,
-            credential=self._make_credential(),
-            enable_endpoint_discovery=azure,
-            raw_response_hook=note_answer,
-            transport=Transport(),
-        )
-
-    def _embedded(self) -> Emulator:
-        if self._emulator is None:
-            self._emulator = embedded_emulator(self._settings.embedded_path or ":memory:")
-            self._owns_emulator = True
-        return self._emulator
-
-    def _make_credential(self) -> Any:
-        if self._credential is not None:
-            return self._credential if isinstance(self._credential, str) else _aio(self._credential)
-        if self._settings.key is not None:
-            return self._settings.key.get_secret_value()
+    async def _enter(self) -> None:
+        problem: Exception
         try:
-            from azure.identity.aio import DefaultAzureCredential
-        except ImportError:
-            raise ConfigurationError(
-                "COSMOSDB_KEY is not set, so Entra ID is used, which needs azure-identity:"
-                " pip install 'cosmosservice[entra]', or set COSMOSDB_KEY."
-            ) from None
-        self._own_credential = DefaultAzureCredential()
-        return self._own_credential
+            # For an application's client too: without it, it sends no session tokens.
+            await self._client.__aenter__()
+            await self._check_write_regions()
+            return
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            problem = self._explained(Failure(error))
+        raise problem
+
+    async def container(self, definition: ContainerDefinition, name: str) -> Container:
+        """The container, created or verified as the options say."""
+        problem: Exception | None = None
+        try:
+            await self._ensure(definition, name)
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            problem = self._explained(Failure(error))
+        if problem is not None:
+            raise problem
+        return Container(self._database.get_container_client(name), self._observer)
+
+    async def _ensure(self, definition: ContainerDefinition, name: str) -> None:
+        ensure = self._options.ensure or ("create" if self._may_create else "verify")
+        if ensure == "never":
+            return
+        if ensure == "create":
+            if not self._has_database:
+                await create_database(self._client, self._settings.database)
+                self._has_database = True
+            await create_container(self._database, name, definition)
+        check_container(name, definition, await self.container_properties(name))
 
     @property
-    def uses_key(self) -> bool:
-        embedded = self._emulator is not None or self._settings.embedded_path is not None
-        given = isinstance(self._credential, str) or (
-            self._credential is None and self._settings.key is not None
+    def _may_create(self) -> bool:
+        """A key may create containers, an identity of Entra ID may not."""
+        options, settings = self._options, self._settings
+        if options.client is not None:
+            return False
+        embedded = options.emulator is not None or settings.embedded_path is not None
+        given = isinstance(options.credential, str) or (
+            options.credential is None and settings.key is not None
         )
         return embedded or given
 
-    async def _look_at_account(self, client: CosmosClient) -> None:
-        account = await _account(client)
-        if account.multiple_write_regions and not self._allow_multiple_write_regions:
+    async def properties(self) -> AccountProperties:
+        found = await self._client._get_database_account()
+        policy = found.ConsistencyPolicy or {}
+        return AccountProperties(
+            write_regions=[str(each["name"]) for each in found._WritableLocations],
+            multiple_write_regions=bool(found._EnableMultipleWritableLocations),
+            consistency=str(policy.get("defaultConsistencyLevel", "Session")),
+        )
+
+    async def container_properties(self, name: str) -> Mapping[str, Any]:
+        return await container_properties(self._database, name)
+
+    async def close(self) -> None:
+        try:
+            if self._options.client is None:
+                await self._client.close()
+        finally:
+            for each in self._to_close:
+                closing = each.close()
+                if closing is not None:
+                    await closing
+            self._to_close.clear()
+
+    async def _check_write_regions(self) -> None:
+        account = await self.properties()
+        if account.multiple_write_regions and not self._options.allow_multiple_write_regions:
             raise MultipleWriteRegionsError(
                 "The account accepts writes in several regions. Two regions could accept the same"
                 " place in a session's log, and one event would be lost by last-writer-wins."
@@ -189,151 +186,50 @@ class Connection:
                 " certain to use the same region, pass allow_multiple_write_regions=True."
             )
 
-    async def _ensure_containers(self, client: CosmosClient, database: DatabaseProxy) -> None:
-        from azure.cosmos.exceptions import CosmosResourceExistsError
+    def _explained(self, failure: Failure) -> Exception:
+        endpoint = self._settings.endpoint
+        if failure.known and failure.status is None:
+            return UnavailableError(
+                f"connect: {endpoint} cannot be reached: {failure.told}. Nothing was stored."
+            )
+        return failure.translated(f"the connection to {endpoint}")
 
-        ensure = self._ensure or ("create" if self.uses_key else "verify")
-        if ensure == "never":
-            return
-        if ensure == "create":
-            with contextlib.suppress(CosmosResourceExistsError):  # by another process just now
-                await client.create_database_if_not_exists(self._settings.database)
-        for name, definition in (
-            (self._settings.session_container, SESSIONS_CONTAINER),
-            (self._settings.conversation_container, EVENTS_CONTAINER),
-        ):
-            if ensure == "create":
-                await create_container(database, name, definition)
-            check_container(name, definition, await _properties(database, name))
+    # --- the client
 
-    async def account(self) -> Account:
-        assert self._client is not None, "open() comes first"
-        return await _account(self._client)
+    def _make_client(self) -> CosmosClient:
+        from azure.cosmos.aio import CosmosClient
 
-    async def properties(self, container: str) -> Mapping[str, Any]:
-        """As Cosmos DB has them. Raises ContainerMismatchError if there is no such container."""
-        assert self._client is not None, "open() comes first"
-        return await _properties(
-            self._client.get_database_client(self._settings.database), container
-        )
+        made: dict[str, Any] = {"raw_response_hook": note_answer}
+        if self._options.preferred_regions:
+            made["preferred_locations"] = list(self._options.preferred_regions)
+        settings = self._settings
+        if settings.embedded_path is not None or self._options.emulator is not None:
+            emulator = self._options.emulator
+            if emulator is None:
+                emulator = embedded_emulator(settings.embedded_path or ":memory:")
+                self._to_close.append(emulator)
+            made |= {
+                "credential": emulator.key,
+                "transport": emulator.async_transport(),
+                "enable_endpoint_discovery": False,
+            }
+            return CosmosClient(emulator.endpoint, **made | dict(self._options.client_options))
+        from cosmosservice.account.transport import Transport
 
-    async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await self._close(client)
+        host = urlsplit(settings.endpoint)
+        azure = host.scheme == "https" and host.hostname not in ("localhost", "127.0.0.1", "::1")
+        made |= {
+            "credential": self._credential(),
+            "transport": Transport(),
+            "enable_endpoint_discovery": azure,
+        }
+        return CosmosClient(settings.endpoint, **made | dict(self._options.client_options))
 
-    async def _close(self, client: CosmosClient) -> None:
-        try:
-            await client.close()
-        finally:
-            if self._own_credential is not None:
-                await self._own_credential.close()
-                self._own_credential = None
-            if self._owns_emulator and self._emulator is not None:
-                self._emulator.close()
-                self._emulator, self._owns_emulator = None, False
-
-
-async def _account(client: CosmosClient) -> Account:
-    found = await client._get_database_account()
-    policy = found.ConsistencyPolicy or {}
-    return Account(
-        write_regions=[str(each["name"]) for each in found._WritableLocations],
-        multiple_write_regions=bool(found._EnableMultipleWritableLocations),
-        consistency=str(policy.get("defaultConsistencyLevel", "Session")),
-    )
-
-
-async def create_container(
-    database: DatabaseProxy, name: str, definition: ContainerDefinition
-) -> None:
-    from azure.cosmos import PartitionKey
-    from azure.cosmos.exceptions import CosmosResourceExistsError
-
-    with contextlib.suppress(CosmosResourceExistsError):  # by another process just now
-        await database.create_container_if_not_exists(
-            name,
-            PartitionKey(definition.partition_key),
-            indexing_policy=definition.indexing_policy,
-            default_ttl=definition.default_ttl,
-        )
-
-
-async def _properties(database: DatabaseProxy, name: str) -> Mapping[str, Any]:
-    from azure.cosmos.exceptions import CosmosResourceNotFoundError
-
-    try:
-        return await database.get_container_client(name).read()
-    except CosmosResourceNotFoundError:
-        pass
-    raise ContainerMismatchError(
-        f"There is no container {name!r} in database {database.id!r}, or this identity may not"
-        " see it. Create both with `cosmosservice init` or the Bicep file in deploy/; an identity"
-        " of Entra ID cannot create them through the data plane."
-    )
-
-
-def check_container(
-    name: str, definition: ContainerDefinition, properties: Mapping[str, Any]
-) -> None:
-    """Raises for what would break the service, logs what only makes it dearer."""
-    paths = list(properties.get("partitionKey", {}).get("paths", []))
-    if paths != [definition.partition_key]:
-        raise ContainerMismatchError(
-            f"Container {name!r} has the partition key {', '.join(paths) or '(none)'}; the service"
-            f" needs {definition.partition_key}, which is fixed at creation. Name another"
-            " container, or create this one anew."
-        )
-    for problem in container_advice(definition, properties):
-        logger.warning("Container %r: %s", name, problem)
-
-
-def container_advice(definition: ContainerDefinition, properties: Mapping[str, Any]) -> list[str]:
-    """What is not as the service would create it, one sentence each."""
-    advice = []
-    if properties.get("defaultTtl") is None:
-        advice.append(
-            "time to live is switched off, so that sessions with a ttl and purged events are"
-            " never removed; set its default TTL to -1 (on, no default)."
-        )
-    policy = properties.get("indexingPolicy", {})
-    wanted = definition.indexing_policy
-    included = {path["path"] for path in policy.get("includedPaths", [])}
-    needed = {path["path"] for path in wanted["includedPaths"]} - {"/id/?"}  # indexed in any case
-    if not included >= needed and "/*" not in included:
-        advice.append("its indexing policy leaves out paths that queries use.")
-    elif "/*" in included:
-        advice.append("it indexes every path, which makes each write dearer than it needs to be.")
-    if wanted.get("compositeIndexes") and not policy.get("compositeIndexes"):
-        advice.append("the composite index for listing sessions is missing.")
-    return advice
-
-
-def _aio(credential: Any) -> Any:
-    """Any token credential, as an asynchronous one."""
-    get = getattr(credential, "get_token_info", None) or getattr(credential, "get_token", None)
-    if get is None:
-        raise ConfigurationError(
-            "credential is a key (str) or a token credential of azure-core, such as"
-            f" azure.identity.DefaultAzureCredential; not a {type(credential).__name__}."
-        )
-    return credential if inspect.iscoroutinefunction(get) else _ThreadedCredential(credential)
-
-
-class _ThreadedCredential:
-    """A synchronous token credential, asked in a thread."""
-
-    def __init__(self, credential: Any) -> None:
-        self._credential = credential
-
-    async def get_token(self, *scopes: str, **options: Any) -> Any:
-        return await asyncio.to_thread(self._credential.get_token, *scopes, **options)
-
-    async def close(self) -> None:
-        """The credential belongs to the caller."""
-
-    async def __aenter__(self) -> _ThreadedCredential:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    def _credential(self) -> Any:
+        if self._options.credential is not None:
+            return asynchronous(self._options.credential)
+        if self._settings.key is not None:
+            return self._settings.key.get_secret_value()
+        made = default_credential()
+        self._to_close.append(made)
+        return made

@@ -1,15 +1,78 @@
-"""How a container is set up. Each service defines its own."""
+"""How a container is set up. Each service defines its own containers.
+
+Creating and verifying containers, `cosmosservice init`, `doctor`, `deploy/containers.json` and the
+Bicep files all follow these definitions.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from cosmosservice.account.settings import Settings, variable
 
 
 @dataclass(frozen=True)
 class ContainerDefinition:
-    """Partition key, indexing policy and TTL setting of one container."""
+    """Partition key, policies and TTL setting of one container."""
 
+    setting: str  # the field of Settings that holds its name
     partition_key: str
-    indexing_policy: dict[str, Any]
+    indexing_policy: Mapping[str, Any] = field(hash=False)
     default_ttl: int = -1  # on, and nothing expires unless its document says so
+    # Both are fixed when the container is created, and need a capability of the account.
+    vector_embedding_policy: Mapping[str, Any] | None = field(default=None, hash=False)
+    full_text_policy: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    @property
+    def default_name(self) -> str:
+        return str(Settings.model_fields[self.setting].default)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that names the container."""
+        return variable(self.setting)
+
+    def name(self, settings: Settings) -> str:
+        return str(getattr(settings, self.setting))
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """As the REST interface and Azure Resource Manager have them, without the name."""
+        found: dict[str, Any] = {
+            "partitionKey": {"paths": [self.partition_key], "kind": "Hash", "version": 2},
+            "indexingPolicy": self.indexing_policy,
+            "defaultTtl": self.default_ttl,
+        }
+        if self.vector_embedding_policy is not None:
+            found["vectorEmbeddingPolicy"] = self.vector_embedding_policy
+        if self.full_text_policy is not None:
+            found["fullTextPolicy"] = self.full_text_policy
+        return found
+
+    def wrong_partition_key(self, properties: Mapping[str, Any]) -> str | None:
+        """The partition key of a container that cannot be used, as text."""
+        paths = list(properties.get("partitionKey", {}).get("paths", []))
+        return None if paths == [self.partition_key] else ", ".join(paths) or "(none)"
+
+    def advice(self, properties: Mapping[str, Any]) -> list[str]:
+        """What is not as this definition has it, but does not keep the service from working: one
+        sentence each."""
+        advice = []
+        if properties.get("defaultTtl") is None:
+            advice.append(
+                "time to live is switched off, so that nothing that should expire is ever removed;"
+                " set its default TTL to -1 (on, no default)."
+            )
+        policy = properties.get("indexingPolicy", {})
+        wanted = self.indexing_policy
+        included = {path["path"] for path in policy.get("includedPaths", [])}
+        needed = {path["path"] for path in wanted["includedPaths"]} - {"/id/?"}  # always indexed
+        if not included >= needed and "/*" not in included:
+            advice.append("its indexing policy leaves out paths that queries use.")
+        elif "/*" in included:
+            advice.append("it indexes every path, which makes each write cost more than it needs.")
+        if wanted.get("compositeIndexes") and not policy.get("compositeIndexes"):
+            advice.append("its composite index, which sorted lists need, is missing.")
+        return advice

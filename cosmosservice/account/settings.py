@@ -1,4 +1,4 @@
-"""Where the sessions are kept: read from the environment, a `.env` file or a URI.
+"""Where everything is kept: read from the environment, a `.env` file or a URI.
 
     COSMOSDB_ENDPOINT                https://<account>.documents.azure.com:443/  or  embedded:<file>
     COSMOSDB_KEY                     absent: Entra ID
@@ -108,18 +108,37 @@ class Settings(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _two_containers(self) -> Settings:
-        if self.session_container == self.conversation_container:
-            raise ValueError(
-                "COSMOSDB_SESSION_CONTAINER and COSMOSDB_CONVERSATION_CONTAINER are the same:"
-                " sessions and events have different partition keys and need a container each"
-            )
+    def _separate_containers(self) -> Settings:
+        names: dict[str, str] = {}
+        for setting in container_settings():
+            other = names.setdefault(getattr(self, setting), setting)
+            if other != setting:
+                raise ValueError(
+                    f"{variable(other)} and {variable(setting)} are the same: each needs a"
+                    " container of its own, since their partition keys differ"
+                )
         return self
 
     @property
     def embedded_path(self) -> str | None:
         """The embedded emulator's file (or `:memory:`); None for a real endpoint."""
         return self.endpoint.removeprefix(EMBEDDED) if self.endpoint.startswith(EMBEDDED) else None
+
+    def with_containers(self, **names: str | None) -> Settings:
+        """The same with these containers; None leaves a name as it is."""
+        values = self.model_dump(exclude={"key"}) | {"key": self.key}
+        return _build(values | {k: v for k, v in names.items() if v is not None}, str)
+
+    @classmethod
+    def given(
+        cls, *, uri: str | None = None, endpoint: str | None = None, **overrides: Any
+    ) -> Settings:
+        """Settings from a URI or an endpoint, whichever is given, and from the environment."""
+        if uri is None:
+            return cls.from_env(endpoint=endpoint, **overrides)
+        if endpoint is not None:
+            raise ConfigurationError("Give a uri or an endpoint, not both.")
+        return cls.from_uri(uri, **overrides)
 
     @classmethod
     def from_env(cls, *, env: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
@@ -137,6 +156,11 @@ class Settings(BaseModel):
         return _build(
             values | given, lambda name: f"the URI's {name}" if name in given else variable(name)
         )
+
+
+def container_settings() -> list[str]:
+    """The settings that name containers."""
+    return [name for name in Settings.model_fields if name.endswith("_container")]
 
 
 def variable(name: str) -> str:
@@ -168,7 +192,7 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
 def _from_uri(uri: str) -> dict[str, str]:
     parts = _split(uri)
     if parts.scheme != "cosmosdb" or not parts.netloc:
-        raise ConfigurationError(f"The URI of a session store looks like {URI_SHAPE}.")
+        raise ConfigurationError(f"A cosmosdb:// URI looks like {URI_SHAPE}.")
     if "@" in parts.netloc:
         raise ConfigurationError(
             "The URI contains user information. Credentials come from the environment alone:"
@@ -176,7 +200,7 @@ def _from_uri(uri: str) -> dict[str, str]:
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     protocol = options.pop("protocol", "https")
-    unknown = options.keys() - {"session_container", "conversation_container"}
+    unknown = options.keys() - set(container_settings())
     if any("key" in name.lower() or "cred" in name.lower() for name in unknown):
         raise ConfigurationError(
             "The URI contains a key. Credentials come from the environment alone:"
@@ -185,7 +209,7 @@ def _from_uri(uri: str) -> dict[str, str]:
     if unknown:
         raise ConfigurationError(
             f"The URI has options that do not exist: {', '.join(sorted(unknown))}."
-            " There are protocol, session_container and conversation_container."
+            f" There are protocol, {' and '.join(container_settings())}."
         )
     if protocol not in ("http", "https"):
         raise ConfigurationError("The URI's protocol is http or https.")

@@ -92,42 +92,39 @@ _REQUESTS = {
 }
 # Answers that the protocol counts on: no document yet, a place that is taken, a newer version.
 _EXPECTED = frozenset({404, 409, 412})
-# Operations whose subject is the log; of most others it is documents of the sessions container.
-_ON_EVENTS = frozenset({"append_event", "iter_events"})
-_ON_NEITHER = frozenset({"connect", "flush"})
 
 
 class Telemetry:
-    """Of one service: what its spans and measurements have in common."""
+    """Of one account: what its spans and measurements have in common."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._database = settings.database
         self._common: Attributes = {
             "db.system.name": "azure.cosmosdb",
             "db.namespace": settings.database,
             **_server(settings),
         }
-        self._of_spans: dict[str, tuple[str, Attributes]] = {}
+        self._of_spans: dict[tuple[str, str | None], tuple[str, Attributes]] = {}
         self._of_requests: dict[tuple[Any, ...], Attributes] = {}
         self._of_operations: dict[tuple[str, str], Attributes] = {}
 
     def operation(
-        self, name: str, *, caused_by: Operation | _Unheard | None = None
-    ) -> Operation | _Unheard:
-        """To be entered around the operation's work. One that is caused by another, but not
-        waited for by it, is a trace of its own with a link."""
+        self, name: str, target: str | None = None, *, caused_by: Operation | None = None
+    ) -> Operation | _Unobserved:
+        """To be entered around the operation's work. `target` is the container it is about. One
+        that is caused by another, but not waited for by it, is a trace of its own with a link."""
         if not _is_configured():
-            return _Unheard(self, name)
-        known = self._of_spans.get(name)
+            return _UNOBSERVED
+        known = self._of_spans.get((name, target))
         if known is None:
-            known = self._of_spans[name] = self._span_of(name)
-        return Operation(self, name, known, caused_by)
+            known = self._of_spans[name, target] = self._span_of(name, target)
+        return Operation(self, name, target, known, caused_by)
 
     def request(self, charge: RequestCharge, seconds: float) -> None:
         """An answered (or, with status 0, unanswered) request of the current operation."""
-        operation = _current.get()
-        if isinstance(operation, _Unheard):
+        if not _is_configured():
             return
+        operation = _current.get()
         attributes = self._request_attributes(charge)
         _request_charge.record(charge.request_units, attributes)
         _request_duration.record(seconds, attributes)
@@ -146,14 +143,11 @@ class Telemetry:
             self._of_operations[operation, error] = found
         return found
 
-    def _span_of(self, operation: str) -> tuple[str, Attributes]:
+    def _span_of(self, operation: str, target: str | None) -> tuple[str, Attributes]:
         attributes = self._common | {"db.operation.name": operation}
-        target = self._settings.database
-        if operation not in _ON_NEITHER:
-            on_events, settings = operation in _ON_EVENTS, self._settings
-            target = settings.conversation_container if on_events else settings.session_container
+        if target is not None:
             attributes["db.collection.name"] = target
-        return f"{operation} {target}", attributes
+        return f"{operation} {target or self._database}", attributes
 
     def _request_attributes(self, charge: RequestCharge) -> Attributes:
         kind = charge.operation, charge.request, charge.container, charge.status, charge.sub_status
@@ -183,7 +177,7 @@ class Operation:
         "_context",
         "_named",
         "_started",
-        "_tokens",
+        "_token",
         "charge",
         "name",
         "requests",
@@ -191,6 +185,7 @@ class Operation:
         "span",
         "status",
         "sub_status",
+        "target",
         "telemetry",
         "traced",
     )
@@ -199,24 +194,22 @@ class Operation:
         self,
         telemetry: Telemetry,
         name: str,
+        target: str | None,
         named: tuple[str, Attributes],
-        caused_by: Operation | _Unheard | None,
+        caused_by: Operation | None,
     ) -> None:
-        self.telemetry, self.name, self._named, self._caused_by = telemetry, name, named, caused_by
+        self.telemetry, self.name, self.target = telemetry, name, target
+        self._named, self._caused_by = named, caused_by
         self.charge, self.requests, self.retries = 0.0, 0, 0
         self.status = self.sub_status = 0
 
     def __enter__(self) -> Operation:
-        self._tokens: tuple[Token[Any], Token[Any]] = (
-            _current.set(self),
-            current_operation.set(self.name),
-        )
+        self._token: Token[Operation | None] = _current.set(self)
         name, attributes = self._named
         if self._caused_by is None:
             self.span = _tracer.start_span(name, attributes=attributes)
         else:
-            cause = self._caused_by
-            links = [Link(cause.span.get_span_context())] if isinstance(cause, Operation) else []
+            links = [Link(self._caused_by.span.get_span_context())]
             nowhere = contexts.Context()
             self.span = _tracer.start_span(name, nowhere, attributes=attributes, links=links)
         self.traced = self.span.is_recording()
@@ -265,9 +258,7 @@ class Operation:
             self._finish(error, error_type)
         if self._attached is not None:
             contexts.detach(self._attached)
-        before, name_before = self._tokens
-        _current.reset(before)
-        current_operation.reset(name_before)
+        _current.reset(self._token)
 
     def _finish(self, error: BaseException | None, error_type: str) -> None:
         attributes: Attributes = {
@@ -287,26 +278,17 @@ class Operation:
         self.span.end()
 
 
-class _Unheard:
-    """An operation of which nobody wants to know more than its name."""
+class _Unobserved:
+    """An operation while the application has not configured OpenTelemetry."""
 
-    __slots__ = ("_tokens", "name", "telemetry")
+    def __enter__(self) -> None: ...
 
-    def __init__(self, telemetry: Telemetry, name: str) -> None:
-        self.telemetry, self.name = telemetry, name
-
-    def __enter__(self) -> None:
-        self._tokens = _current.set(self), current_operation.set(self.name)
-
-    def __exit__(self, *_: object) -> None:
-        before, name_before = self._tokens
-        _current.reset(before)
-        current_operation.reset(name_before)
+    def __exit__(self, *_: object) -> None: ...
 
 
-_current: ContextVar[Operation | _Unheard | None] = ContextVar(
-    "cosmosservice_operation", default=None
-)
+_UNOBSERVED = _Unobserved()
+
+_current: ContextVar[Operation | None] = ContextVar("cosmosservice_operation", default=None)
 
 _APIS = ("opentelemetry.trace", "opentelemetry.metrics")
 _configured = False
@@ -322,16 +304,12 @@ def _is_configured() -> bool:
     return _configured
 
 
-class _Nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-def background(name: str) -> Operation | _Unheard | _Nothing:
+def background(name: str) -> Operation | _Unobserved:
     """An operation that goes on after the one that caused it."""
     cause = _current.get()
-    return _Nothing() if cause is None else cause.telemetry.operation(name, caused_by=cause)
+    if cause is None:
+        return _UNOBSERVED
+    return cause.telemetry.operation(name, cause.target, caused_by=cause)
 
 
 def conflict(outcome: str) -> None:

@@ -25,6 +25,7 @@ from cosmosservice.cli.console import (
     uri_option,
 )
 from cosmosservice.cli.sessions import sessions
+from cosmosservice.containers import CONTAINERS
 
 if TYPE_CHECKING:
     from cosmosservice.cli.doctor import Finding
@@ -128,18 +129,15 @@ def init(form: str | None, uri: str | None) -> None:
             " somebody run what `cosmosservice init --print az` or `--print bicep` prints."
         )
     run(_create(uri))
-    names = f"{settings.session_container} and {settings.conversation_container}"
+    names = ", ".join(each.name(settings) for each in CONTAINERS)
     click.echo(f"Database {settings.database} has the containers {names}.", err=True)
 
 
 async def _create(uri: str | None) -> None:
-    from cosmosservice import CosmosSessionService
+    from cosmosservice.account.account import CosmosAccount
 
-    async def nothing(store: object) -> None:
-        """Opening the store has created what was missing."""
-
-    async with CosmosSessionService(uri=uri, ensure="create") as service:
-        await service._run("init", nothing)
+    async with CosmosAccount(uri=uri, ensure="create") as account:
+        await account.open_containers(CONTAINERS)
 
 
 @cli.command("init-agent")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from cosmosservice.account.charges import RequestCharge
-from cosmosservice.account.connection import Connection, container_advice
+from cosmosservice.account.connection import AccountProperties, Connection, ConnectionOptions
 from cosmosservice.account.container import Container
 from cosmosservice.account.failures import NotFound
 from cosmosservice.account.settings import Settings
+from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import AuthenticationError, CosmosServiceError, UnavailableError
-from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 FAR_AWAY = 0.025  # seconds; inside a region a point read takes less than 10 ms
 PROBES = 7
@@ -43,26 +43,25 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     yield Finding("ok", "settings", _described(settings))
     yield Finding("ok", "versions", _versions())
     stopwatch = _Stopwatch()
-    connection = Connection(
-        settings, ensure="never", allow_multiple_write_regions=True, observer=stopwatch
-    )
+    options = ConnectionOptions(ensure="never", allow_multiple_write_regions=True)
     try:
-        await connection.open()
+        connection = await Connection.open(settings, options, stopwatch)
     except CosmosServiceError as error:
         yield Finding("fail", "connection", str(error), _way_in(settings, error))
         return
     try:
         yield Finding("ok", "connection", f"{settings.endpoint} answers and lets us in")
-        async for finding in _account(connection):
+        for finding in _account(await connection.properties()):
             yield finding
         complete = True
         async for finding in _containers(connection, settings):
             complete = complete and finding.status != "fail"
             yield finding
         if complete:
-            yield await _access(connection.sessions, settings)
-            yield await _access(connection.events, settings)
-            yield await _latency(connection, settings, stopwatch)
+            opened = [await connection.container(each, each.name(settings)) for each in CONTAINERS]
+            for container in opened:
+                yield await _access(container, settings)
+            yield await _latency(opened[0], settings, stopwatch)
     finally:
         await connection.close()
 
@@ -72,7 +71,7 @@ def _described(settings: Settings) -> str:
         way = f"the embedded emulator, in {settings.embedded_path}"
     else:
         way = f"{settings.endpoint} with {'a key' if settings.key else 'Entra ID'}"
-    containers = f"{settings.session_container}, {settings.conversation_container}"
+    containers = ", ".join(each.name(settings) for each in CONTAINERS)
     return f"{way}; database {settings.database}; containers {containers}"
 
 
@@ -102,8 +101,7 @@ def _way_in(settings: Settings, error: CosmosServiceError) -> str:
     )
 
 
-async def _account(connection: Connection) -> AsyncIterator[Finding]:
-    account = await connection.account()
+def _account(account: AccountProperties) -> Iterator[Finding]:
     if account.multiple_write_regions:
         yield Finding(
             "fail",
@@ -127,26 +125,24 @@ async def _account(connection: Connection) -> AsyncIterator[Finding]:
 
 
 async def _containers(connection: Connection, settings: Settings) -> AsyncIterator[Finding]:
-    for name, definition in (
-        (settings.session_container, SESSIONS_CONTAINER),
-        (settings.conversation_container, EVENTS_CONTAINER),
-    ):
+    for definition in CONTAINERS:
+        name = definition.name(settings)
         check = f"container {name}"
         try:
-            properties = await connection.properties(name)
+            properties = await connection.container_properties(name)
         except CosmosServiceError as error:
             yield Finding("fail", check, str(error), "Run `cosmosservice init`, or deploy/.")
             continue
-        paths = properties.get("partitionKey", {}).get("paths", [])
-        if paths != [definition.partition_key]:
+        wrong = definition.wrong_partition_key(properties)
+        if wrong is not None:
             yield Finding(
                 "fail",
                 check,
-                f"its partition key is {', '.join(paths)}, not {definition.partition_key}",
-                "A partition key is fixed at creation: name another container, or make it anew.",
+                f"its partition key is {wrong}, not {definition.partition_key}",
+                "A partition key is fixed at creation: name another container, or create it again.",
             )
             continue
-        advice = container_advice(definition, properties)
+        advice = definition.advice(properties)
         yield Finding(
             "warn" if advice else "ok",
             check,
@@ -170,11 +166,11 @@ async def _access(container: Container, settings: Settings) -> Finding:
     return Finding("ok", check, "may read and write")
 
 
-async def _latency(connection: Connection, settings: Settings, stopwatch: _Stopwatch) -> Finding:
+async def _latency(container: Container, settings: Settings, stopwatch: _Stopwatch) -> Finding:
     stopwatch.seconds.clear()
     for _ in range(PROBES):
         try:
-            await connection.sessions.read(NOBODY, NOBODY)
+            await container.read(NOBODY, NOBODY)
         except NotFound:
             continue
         except CosmosServiceError as error:

@@ -1,4 +1,4 @@
-"""The database and containers as `az` commands and as Bicep, from the definitions in `documents`.
+"""The database and containers as `az` commands and as Bicep, from the definitions of the services.
 
 `python -m cosmosservice.cli.provision` prints `deploy/containers.json`, which the Bicep files load.
 """
@@ -12,46 +12,37 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.settings import Settings
-from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
+from cosmosservice.containers import CONTAINERS
 
 DATA_CONTRIBUTOR = "00000000-0000-0000-0000-000000000002"
-CONTAINERS = {"sessions": SESSIONS_CONTAINER, "events": EVENTS_CONTAINER}
 LOADED = "loadJsonContent('containers.json')"
 
 
-def properties(definition: ContainerDefinition) -> dict[str, Any]:
-    """A container as Azure's resource manager wants it, but for its name."""
-    return {
-        "partitionKey": {"paths": [definition.partition_key], "kind": "Hash", "version": 2},
-        "indexingPolicy": definition.indexing_policy,
-        "defaultTtl": definition.default_ttl,
-    }
-
-
 def containers_json() -> str:
-    return json.dumps({name: properties(each) for name, each in CONTAINERS.items()}, indent=2)
+    """By default name: what Azure Resource Manager needs to know, but for the name in use."""
+    found = {each.default_name: each.properties for each in CONTAINERS}
+    return json.dumps(found, indent=2)
 
 
 def bicep(settings: Settings) -> str:
-    """`deploy/sessions.bicep` with the containers in it and the settings as its defaults."""
-    defaults = {
+    """`deploy/database.bicep` with the containers in it and the settings as its defaults."""
+    names = {each.default_name: each.name(settings) for each in CONTAINERS}
+    defaults: dict[str, Any] = {
         "accountName": account_name(settings),
         "databaseName": settings.database,
-        "sessionContainerName": settings.session_container,
-        "conversationContainerName": settings.conversation_container,
+        "containerNames": {default: name for default, name in names.items() if default != name},
     }
 
     def parameter(declared: re.Match[str]) -> str:
-        name = declared[1]
+        name, kind = declared[1], declared[2]
         if name not in defaults:
             return declared[0]
-        return f"param {name} string = {_literal(defaults[name])}"
+        return f"param {name} {kind} = {_literal(defaults[name])}"
 
     text = _template().replace(LOADED, _literal(json.loads(containers_json())))
     text = re.sub(r"\n//\n// containers\.json .*", "", text)
-    return re.sub(r"param (\w+) string\b.*", parameter, text).rstrip()
+    return re.sub(r"param (\w+) (string|object)\b.*", parameter, text).rstrip()
 
 
 def az_commands(settings: Settings) -> str:
@@ -59,13 +50,11 @@ def az_commands(settings: Settings) -> str:
     database = shlex.quote(settings.database)
     lines = [
         "GROUP='resource group of the account'",
-        "PRINCIPAL_ID='object id of the identity that reads and writes sessions'",
+        "PRINCIPAL_ID='object id of the identity that reads and writes'",
         f"az cosmosdb sql database create {account} --name {database}",
     ]
-    for name, definition in (
-        (settings.session_container, SESSIONS_CONTAINER),
-        (settings.conversation_container, EVENTS_CONTAINER),
-    ):
+    for definition in CONTAINERS:
+        name = definition.name(settings)
         policy = json.dumps(definition.indexing_policy, separators=(",", ":"))
         lines.append(
             f"az cosmosdb sql container create {account} --database-name {database}"
@@ -87,7 +76,7 @@ def account_name(settings: Settings) -> str:
 
 def _template() -> str:
     here = Path(__file__).parent
-    installed, checkout = here / "sessions.bicep", here.parents[1] / "deploy" / "sessions.bicep"
+    installed, checkout = here / "database.bicep", here.parents[1] / "deploy" / "database.bicep"
     return (installed if installed.exists() else checkout).read_text(encoding="utf-8")
 
 

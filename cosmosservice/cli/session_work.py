@@ -74,7 +74,7 @@ async def list_sessions(
         text, parameters["app"] = LATEST_OF_APP, app_name
     async with service_of(uri) as service:
         found = await service._run(
-            "list_sessions", lambda s: s.connection.sessions.query(text, parameters, user_id)
+            "list_sessions", lambda s: s.sessions.query(text, parameters, user_id)
         )
     for each in found:
         each["records"] = each.pop("revision") - each.pop("first_seq") + 1
@@ -243,7 +243,7 @@ async def _names(
 ) -> list[SessionName]:
     text = "SELECT c.app_name, c.user_id, c.session_id FROM c WHERE IS_DEFINED(c.status)"
     found = await service._run(
-        "repair_session", lambda store: store.connection.sessions.query(text, {}, user_id)
+        "repair_session", lambda store: store.sessions.query(text, {}, user_id)
     )
     return [SessionName(**each) for each in found if app_name in (None, each["app_name"])]
 

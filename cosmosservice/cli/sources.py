@@ -80,7 +80,7 @@ def reading(uri: str) -> Iterator[None]:
 async def apps_of(service: BaseSessionService, uri: str) -> list[str]:
     """ADK's services cannot be asked for their apps; the databases behind them can."""
     if isinstance(service, CosmosSessionService):
-        found = await service._run("list_apps", lambda s: s.connection.sessions.query(APPS, {}))
+        found = await service._run("list_apps", lambda s: s.sessions.query(APPS, {}))
         return sorted(str(each) for each in found)
     engine: Any = getattr(service, "db_engine", None)
     if engine is not None:

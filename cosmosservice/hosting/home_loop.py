@@ -1,7 +1,7 @@
-"""The caller's own event loop as the home of a store: no thread, no hand-over.
+"""The caller's own event loop as the place of a host: no thread, no hand-over.
 
-A block (`async with service`) says how long the loop is there. Calls of other loops go to the
-I/O thread all the same: this loop may be waiting for just them.
+A block (`async with account`) says how long the loop is there. Calls from other loops go to the
+I/O thread: this loop may be blocked until they return.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from cosmosservice.hosting.io_thread import CLOSE_TIMEOUT, Resident
+from cosmosservice.hosting.host import CLOSE_TIMEOUT, Host
+from cosmosservice.hosting.life import Life
 
 T = TypeVar("T")
 
@@ -19,38 +20,33 @@ T = TypeVar("T")
 class HomeLoop:
     """The running loop, until `close`."""
 
-    def __init__(self, resident: Resident) -> None:
+    def __init__(self, host: Host[Any]) -> None:
         self.loop = asyncio.get_running_loop()
-        self._resident = resident
-        self._calls = 0
-        self._idle = asyncio.Event()
+        self._host = host
+
+    @property
+    def life(self) -> Life:
+        return Life.CLOSED if self.loop.is_closed() else self._host.life
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the caller runs on this loop and may use it."""
+        return self.loop is asyncio.get_running_loop() and not self._host.life.ended
 
     async def run(
-        self, work: Callable[[Any], Coroutine[Any, Any, T]], *, grace: float | None = None
+        self, work: Callable[[Host[Any]], Coroutine[Any, Any, T]], *, grace: float | None = None
     ) -> T:
-        """Like IoThread.run, from this loop; but cancelling the caller always cancels the work,
-        which has to see to what was sent."""
+        """In the caller's own task: cancelling the caller always cancels the work, which sees
+        itself to what was sent. So `grace` does not matter here."""
         del grace
-        self._calls += 1
-        try:
-            return await work(self._resident)
-        finally:
-            self._calls -= 1
-            if not self._calls:
-                self._idle.set()
+        return await work(self._host)
 
     async def close(self) -> None:
-        """Waits for the calls under way, and closes what lives here. From any loop."""
+        if self.life.ended:
+            return
         if asyncio.get_running_loop() is self.loop:
-            await self._close()
+            await self._host.close()
         elif self.loop.is_running():
-            elsewhere = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
-            with contextlib.suppress(TimeoutError):  # it is blocked
-                await asyncio.wait_for(asyncio.wrap_future(elsewhere), 2 * CLOSE_TIMEOUT)
-
-    async def _close(self) -> None:
-        if self._calls:
-            self._idle.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), CLOSE_TIMEOUT)
-        await self._resident.close()
+            closing = asyncio.run_coroutine_threadsafe(self._host.close(), self.loop)
+            with contextlib.suppress(TimeoutError):  # the loop is blocked
+                await asyncio.wait_for(asyncio.wrap_future(closing), 2 * CLOSE_TIMEOUT)

@@ -1,162 +1,173 @@
-"""Opens a store at its first use on an event loop, and closes it."""
+"""What lives on one event loop: one connection, and on it the store of each service."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import contextlib
 import os
-import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from cosmosservice.account.charges import RequestCharge
-from cosmosservice.errors import CosmosServiceError
 from cosmosservice.hosting.concurrency import retrieve
-
-if TYPE_CHECKING:
-    from cosmos_emulator import Emulator
-    from cosmosservice.account.connection import Connection, Ensure
-    from cosmosservice.account.settings import Settings
-    from cosmosservice.account.telemetry import Telemetry
-    from cosmosservice.sessions.store.store import SessionStore
-
-logger = logging.getLogger("cosmosservice")
+from cosmosservice.hosting.life import Life
 
 T = TypeVar("T")
 
-_hosts: weakref.WeakSet[StoreHost] = weakref.WeakSet()
+CLOSE_TIMEOUT = 10.0  # seconds that closing waits for calls under way, and for what is due
 
 
-def _keep_what_is_the_parents() -> None:
-    """In a forked child. Were the inherited connections collected there, even at its end, they
-    would be closed, and with them the parent's: both have one socket, and one epoll."""
-    opened = [host for host in _hosts if host._opening is not None]
-    if not opened:
+class Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closable)
+C_contra = TypeVar("C_contra", contravariant=True)
+S = TypeVar("S", bound=Closable)
+S_co = TypeVar("S_co", bound=Closable, covariant=True)
+
+
+class StoreFactory(Protocol[C_contra, S_co]):
+    """Opens the store of one service on a connection. Is compared by identity."""
+
+    async def open(self, connection: C_contra) -> S_co: ...
+
+
+class Host(Generic[C]):
+    """Opens the connection and the stores at their first use, and closes them together."""
+
+    def __init__(self, connect: Callable[[], Coroutine[Any, Any, C]]) -> None:
+        self.life = Life.NOT_OPENED
+        self._connection = _Opened(connect)
+        self._stores: dict[StoreFactory[C, Any], _OpenStore] = {}
+        _hosts.add(self)
+
+    def store_of(self, factory: StoreFactory[C, S]) -> _OpenStore:
+        found = self._stores.get(factory)
+        if found is None:
+            found = self._stores[factory] = _OpenStore(lambda: self._open(factory))
+        return found
+
+    async def _open(self, factory: StoreFactory[C, S]) -> S:
+        connection = await self._connection.get()
+        if self.life is Life.NOT_OPENED:
+            self.life = Life.OPEN
+        return await factory.open(connection)
+
+    async def run(
+        self, factory: StoreFactory[C, S], work: Callable[[S], Coroutine[Any, Any, T]]
+    ) -> T:
+        """Awaits `work(store)`, with the store of this service."""
+        entry = self.store_of(factory)
+        entry.calls += 1
+        try:
+            return await work(entry.opened.value or await entry.opened.get())
+        finally:
+            entry.calls -= 1
+            if not entry.calls:
+                entry.idle.set()
+
+    @property
+    def stores(self) -> int:
+        """How many services have a store here."""
+        return len(self._stores)
+
+    def has(self, factory: StoreFactory[C, Any]) -> bool:
+        return factory in self._stores
+
+    async def connection(self) -> C:
+        return await self._connection.get()
+
+    async def close_store(self, factory: StoreFactory[C, Any]) -> None:
+        """Waits for the service's calls under way, and closes its store. The next call opens
+        another one."""
+        entry = self._stores.pop(factory, None)
+        if entry is None:
+            return
+        await entry.wait_until_idle()
+        store = await entry.opened.take()
+        if store is not None:
+            await store.close()
+
+    async def close(self) -> None:
+        """The stores first: they may have something to write."""
+        self.life = Life.CLOSING
+        try:
+            for factory in list(self._stores):
+                await self.close_store(factory)
+        finally:
+            connection = await self._connection.take()
+            if connection is not None:
+                await connection.close()
+            self.life = Life.CLOSED
+
+
+class _Opened(Generic[T]):
+    """Is opened once, however many ask for it; and again if that failed."""
+
+    __slots__ = ("_open", "_task", "value")
+
+    def __init__(self, open_: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._open = open_
+        self._task: asyncio.Task[T] | None = None
+        self.value: T | None = None
+
+    async def get(self) -> T:
+        task = self._task
+        if task is None or _failed(task):
+            task = self._task = asyncio.create_task(self._open())
+            task.add_done_callback(retrieve)
+        value = await asyncio.shield(task)
+        if self._task is task:
+            self.value = value
+        return value
+
+    async def take(self) -> T | None:
+        """What was opened, for whoever closes it. None if nothing was, or opening failed."""
+        task, self._task, self.value = self._task, None, None
+        if task is None:
+            return None
+        with contextlib.suppress(Exception):
+            await asyncio.wait([task])
+        return None if _failed(task) else task.result()
+
+
+class _OpenStore:
+    """A service's store, and how many calls use it."""
+
+    __slots__ = ("calls", "idle", "opened")
+
+    def __init__(self, open_: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self.opened: _Opened[Any] = _Opened(open_)
+        self.calls = 0
+        self.idle = asyncio.Event()
+
+    async def wait_until_idle(self) -> None:
+        if self.calls:
+            self.idle.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.idle.wait(), CLOSE_TIMEOUT)
+
+
+def _failed(task: asyncio.Task[Any]) -> bool:
+    """Then the next call tries again, also if nobody waited for this one."""
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+_hosts: weakref.WeakSet[Host[Any]] = weakref.WeakSet()
+
+
+def _keep_connections_of_the_parent() -> None:
+    """In a forked child the parent's connections must never be collected: closing them there
+    would close the sockets that both processes share."""
+    open_ones = [host for host in _hosts if host.life is not Life.NOT_OPENED or host.stores]
+    if not open_ones:
         return
-    import ctypes  # loaded when a host was opened: a fork is no time to wait for an import
+    import ctypes  # loaded when an account connects: a fork is no time for an import
 
-    for host in opened:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(host._opening))
+    for host in open_ones:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(host))
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_keep_what_is_the_parents)
-
-
-class Opener:
-    """How a service's stores are opened, and whom their requests are told. One for the service."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        credential: Any,
-        emulator: Emulator | None,
-        ensure: Ensure | None,
-        allow_multiple_write_regions: bool,
-        cache_bytes: int,
-        rebase: bool,
-        on_request_charge: Callable[[RequestCharge], None] | None,
-    ) -> None:
-        self._settings = settings
-        self._emulator = emulator
-        self._guard = threading.Lock()
-        self._connect = {
-            "credential": credential,
-            "ensure": ensure,
-            "allow_multiple_write_regions": allow_multiple_write_regions,
-        }
-        self._cache_bytes = cache_bytes
-        self._rebase = rebase
-        self._on_request_charge = on_request_charge
-
-    @property
-    def description(self) -> str:
-        return f"{self._settings.endpoint}, database={self._settings.database!r}"
-
-    @cached_property
-    def telemetry(self) -> Telemetry:
-        # At the first use, like the store: OpenTelemetry takes a moment to import.
-        from cosmosservice.account.telemetry import Telemetry
-
-        return Telemetry(self._settings)
-
-    async def open(self) -> SessionStore:
-        import ctypes  # noqa: F401  for a fork: see above
-
-        from cosmosservice.account.connection import Connection
-        from cosmosservice.sessions.store.store import SessionStore
-
-        connection: Connection = Connection(
-            self._settings, observer=self, emulator=self._shared_emulator(), **self._connect
-        )
-        with self.telemetry.operation("connect"):
-            await connection.open()
-        return SessionStore(connection, cache_bytes=self._cache_bytes, rebase=self._rebase)
-
-    def _shared_emulator(self) -> Emulator | None:
-        """Stores in files find each other; what is in memory must be one for all loops."""
-        from cosmosservice.account.connection import embedded_emulator
-
-        with self._guard:
-            if self._emulator is None and self._settings.embedded_path == ":memory:":
-                self._emulator = embedded_emulator(":memory:")
-                weakref.finalize(self, self._emulator.close)
-            return self._emulator
-
-    def request(self, charge: RequestCharge, seconds: float) -> None:
-        self.telemetry.request(charge, seconds)
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s took %.1f ms", charge, seconds * 1000)
-        if self._on_request_charge is None:
-            return
-        try:
-            self._on_request_charge(charge)
-        except Exception:
-            logger.exception("on_request_charge failed; the request itself did not.")
-
-
-class StoreHost:
-    """The store of one event loop."""
-
-    def __init__(self, opener: Opener) -> None:
-        self._opener = opener
-        self._opening: asyncio.Task[SessionStore] | None = None
-        self._opened: SessionStore | None = None
-        _hosts.add(self)
-
-    async def run(
-        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
-    ) -> T:
-        with self._opener.telemetry.operation(operation):
-            return await work(self._opened or await self._store())
-
-    async def _store(self) -> SessionStore:
-        opening = self._opening
-        if opening is None or _failed(opening):
-            opening = self._opening = asyncio.create_task(self._opener.open())
-            opening.add_done_callback(retrieve)
-        store = await asyncio.shield(opening)
-        if self._opening is opening:
-            self._opened = store
-        return store
-
-    async def close(self) -> None:
-        opening, self._opening, self._opened = self._opening, None, None
-        if opening is None or _failed(opening):
-            return
-        try:
-            store = await opening
-        except CosmosServiceError:
-            return
-        try:
-            await store.flush()
-        finally:
-            await store.connection.close()
-
-
-def _failed(opening: asyncio.Task[SessionStore]) -> bool:
-    """Then the next call tries again, also if nobody has been told."""
-    return opening.done() and (opening.cancelled() or opening.exception() is not None)
+    os.register_at_fork(after_in_child=_keep_connections_of_the_parent)

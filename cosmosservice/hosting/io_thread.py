@@ -2,131 +2,136 @@
 
 The asynchronous Cosmos client belongs to one event loop, while ADK applications have many
 (`Runner.run()` makes one per call) or none yet when the service is built. So the client, its
-caches and its background work live here, and callers only hand over a coroutine and wait.
+caches and its background work live here, and callers hand over a coroutine and wait.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import finish
+from cosmosservice.hosting.host import CLOSE_TIMEOUT, Host
+from cosmosservice.hosting.life import Life
 
 T = TypeVar("T")
+Work = Callable[[Host[Any]], Coroutine[Any, Any, T]]
 
 logger = logging.getLogger("cosmosservice")
 
-CLOSE_TIMEOUT = 10.0
-
-
-class Resident(Protocol):
-    """What lives on the thread's loop, and ends with it."""
-
-    async def close(self) -> None: ...
+NAME = "cosmosservice-io"
 
 
 class IoThread:
-    """Starts at the first call, ends with `stop`. A forked child starts its own."""
+    """Starts at the first call, ends with `close`; the next call starts another one. A forked
+    child starts its own."""
 
-    def __init__(self, move_in: Callable[[], Resident], name: str = "cosmosservice-io") -> None:
-        self._move_in = move_in
-        self._name = name
+    def __init__(self, new_host: Callable[[], Host[Any]]) -> None:
+        self._new_host = new_host
         self._guard = threading.Lock()
-        self._current: _Lane | None = None
+        self._current: _Thread | None = None
+
+    @property
+    def life(self) -> Life:
+        thread = self._current
+        if thread is None or thread.pid != os.getpid():
+            return Life.NOT_OPENED
+        return thread.host.life
 
     @property
     def running(self) -> bool:
-        lane = self._current
-        return lane is not None and lane.pid == os.getpid()
+        thread = self._current
+        return thread is not None and thread.pid == os.getpid()
 
-    async def run(
-        self, work: Callable[[Any], Coroutine[Any, Any, T]], *, grace: float | None = None
-    ) -> T:
-        """Awaits `work(resident)` on the I/O loop, from any loop; context variables go along.
-
-        Cancelling the caller cancels the work. With a `grace` it does not: what was sent cannot
-        be taken back, so the work goes on, and the caller waits up to that many seconds for its
-        end before the cancellation is passed on.
-        """
+    async def run(self, work: Work[T], *, grace: float | None = None) -> T:
+        """From any loop. Context variables go along."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         call = _Call(work, loop, done)
-        lane = self._hand_over(call)
+        thread = self._hand_over(call)
         if grace is not None:
             return await finish(done, grace)
         try:
             return await done
         except asyncio.CancelledError:
             with contextlib.suppress(RuntimeError):  # that loop has ended, and the call with it
-                lane.loop.call_soon_threadsafe(call.cancel)
+                thread.loop.call_soon_threadsafe(call.cancel)
             raise
 
-    def _hand_over(self, call: _Call) -> _Lane:
+    def _hand_over(self, call: _Call) -> _Thread:
         while True:
-            lane = self._lane()
-            if lane.take(call):
-                return lane
+            thread = self._thread()
+            if thread.take(call):
+                return thread
             with self._guard:  # it ended just now
-                if self._current is lane:
+                if self._current is thread:
                     self._current = None
 
-    def _lane(self) -> _Lane:
-        lane = self._current
-        if lane is not None and lane.pid == os.getpid():
-            return lane
+    def _thread(self) -> _Thread:
+        thread = self._current
+        if thread is not None and thread.pid == os.getpid():
+            return thread
         with self._guard:
             if not self.running:
-                self._current = _Lane(self._move_in(), self._name)
+                self._current = _Thread(self._new_host())
             assert self._current is not None
             return self._current
 
     async def close(self) -> None:
-        """Like `stop`, without blocking the caller's loop."""
-        if self.running:
-            await asyncio.to_thread(self.stop)
+        thread = self._leave()
+        if thread is not None:
+            await asyncio.to_thread(thread.stop)
 
-    def stop(self) -> None:
-        """Waits for the calls under way, lets the resident close, and ends the thread.
+    def abandon(self) -> None:
+        """Closes without waiting: a garbage collection may call this on any thread, in the middle
+        of anything. The end of the process waits for what is still being written."""
+        thread = self._leave()
+        if thread is not None:
+            thread.begin_to_stop()
 
-        May be called by a garbage collection on any thread, this one included.
-        """
-        with self._guard:
-            lane = self._current if self.running else None
-            self._current = None
-        if lane is not None:
-            lane.stop()
+    def _leave(self) -> _Thread | None:
+        # Without the lock: a collection may run on the thread that holds it.
+        thread = self._current if self.running else None
+        self._current = None
+        return thread
 
 
-class _Lane:
-    """One loop in one thread, from its start to its end."""
+class _Thread:
+    """One thread with one loop and one host, from its start to its end."""
 
-    def __init__(self, resident: Resident, name: str) -> None:
+    def __init__(self, host: Host[Any]) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self.resident = resident
+        self.host = host
         self.calls: set[asyncio.Task[Any]] = set()
         self._guard = threading.Lock()
-        self._ended = False
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
+        _running.add(self)
         self._thread.start()
 
     def take(self, call: _Call) -> bool:
         """Whether the call will be answered here."""
         with self._guard:
-            if not self._ended:
+            ended = self.host.life.ended
+            if not ended:
                 self.loop.call_soon_threadsafe(call.start, self)
-            return not self._ended
+            return not ended
+
+    def begin_to_stop(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it has ended already
+            self.loop.call_soon_threadsafe(lambda: self.loop.create_task(self._wind_up()))
 
     def stop(self) -> None:
-        self.loop.call_soon_threadsafe(lambda: self.loop.create_task(self._wind_up()))
+        self.begin_to_stop()
         if self._thread is not threading.current_thread():
-            self._thread.join(2 * CLOSE_TIMEOUT)
+            self._thread.join(3 * CLOSE_TIMEOUT)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -136,22 +141,38 @@ class _Lane:
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.run_until_complete(self.loop.shutdown_default_executor())
             self.loop.close()
+            _running.discard(self)
 
     async def _wind_up(self) -> None:
         with self._guard:
-            self._ended = True
-        await asyncio.sleep(0)  # what was handed over before begins
+            if self.host.life.ended:
+                return
+            self.host.life = Life.CLOSING
+        await asyncio.sleep(0)  # calls that were handed over before begin
         try:
             if self.calls:
                 await asyncio.wait(self.calls, timeout=CLOSE_TIMEOUT)
-            await asyncio.wait_for(self.resident.close(), CLOSE_TIMEOUT)
+            await asyncio.wait_for(self.host.close(), CLOSE_TIMEOUT)
         except Exception as problem:
             logger.warning("Closing was cut short (%s). Nothing is lost.", type(problem).__name__)
-        while rest := asyncio.all_tasks() - {asyncio.current_task()}:  # they may leave others
+        while rest := asyncio.all_tasks() - {asyncio.current_task()}:  # they may start others
             for task in rest:
                 task.cancel()
             await asyncio.gather(*rest, return_exceptions=True)
         self.loop.stop()
+
+
+_running: set[_Thread] = set()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Nobody in ADK calls close(): the end of the process writes what is due."""
+    threads = [thread for thread in _running.copy() if thread.pid == os.getpid()]
+    for thread in threads:
+        thread.begin_to_stop()
+    for thread in threads:
+        thread.stop()
 
 
 class _Call:
@@ -160,18 +181,15 @@ class _Call:
     __slots__ = ("_done", "_loop", "_task", "_work")
 
     def __init__(
-        self,
-        work: Callable[[Any], Coroutine[Any, Any, Any]],
-        loop: asyncio.AbstractEventLoop,
-        done: asyncio.Future[Any],
+        self, work: Work[Any], loop: asyncio.AbstractEventLoop, done: asyncio.Future[Any]
     ) -> None:
         self._work, self._loop, self._done = work, loop, done
         self._task: asyncio.Task[Any] | None = None
 
-    def start(self, lane: _Lane) -> None:
-        self._task = task = lane.loop.create_task(self._work(lane.resident))
-        lane.calls.add(task)
-        task.add_done_callback(lane.calls.discard)
+    def start(self, thread: _Thread) -> None:
+        self._task = task = thread.loop.create_task(self._work(thread.host))
+        thread.calls.add(task)
+        task.add_done_callback(thread.calls.discard)
         task.add_done_callback(self._report)
 
     def cancel(self) -> None:

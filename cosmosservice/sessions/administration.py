@@ -76,7 +76,7 @@ class Administration(ABC):
         key = StateKey.of_user(app_name, user_id)
 
         async def purge(store: SessionStore) -> PurgeReport:
-            found = await store.connection.sessions.query(OF_USER, {"app": app_name}, user_id)
+            found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
             named = [body for body in found if "session_id" in body or "status" in body]
             sessions = [body for body in named if body.get("status") != PURGED]
             report = await _purge(store, sessions, progress)
@@ -98,7 +98,7 @@ class Administration(ABC):
         before = iso((datetime.datetime.now(datetime.UTC) - older_than).timestamp())
 
         async def purge(store: SessionStore) -> PurgeReport:
-            found = await store.connection.sessions.query(GONE, {"before": before})
+            found = await store.sessions.query(GONE, {"before": before})
             sessions = [body for body in found if app_name in (None, body.get("app_name"))]
             return await _purge(store, sessions, progress, deleted_before=before)
 

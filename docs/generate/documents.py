@@ -70,7 +70,7 @@ async def _stored() -> dict[str, Document]:
             for container in ("sessions", "events"):
                 for body in await service._run(
                     "docs",
-                    lambda store, name=container: getattr(store.connection, name).query(
+                    lambda store, name=container: getattr(store, name).query(
                         f"{text} ORDER BY c.id", {"session": session_id}
                     ),
                 ):

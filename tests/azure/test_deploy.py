@@ -10,11 +10,12 @@ import yaml
 
 from cosmosservice.account.settings import Settings
 from cosmosservice.cli import provision
+from cosmosservice.containers import CONTAINERS
 from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 ROOT = Path(__file__).parents[2]
 MAIN = (ROOT / "deploy/main.bicep").read_text()
-SESSIONS = (ROOT / "deploy/sessions.bicep").read_text()
+DATABASE = (ROOT / "deploy/database.bicep").read_text()
 SETTINGS = Settings(
     endpoint="https://contoso.documents.azure.com:443/",
     database="o'brien",
@@ -40,10 +41,11 @@ def test_containers_json_has_partition_key_indexing_and_ttl(name, definition):
     }
 
 
-def test_bicep_uses_each_definition_for_its_container():
-    assert "loadJsonContent('containers.json')" in SESSIONS
-    assert "union(containers.sessions, { id: sessionContainerName })" in SESSIONS
-    assert "union(containers.events, { id: conversationContainerName })" in SESSIONS
+def test_every_container_is_deployed_under_its_default_name():
+    deployed = json.loads((ROOT / "deploy/containers.json").read_text())
+    assert set(deployed) == {each.default_name for each in CONTAINERS}
+    assert "loadJsonContent('containers.json')" in DATABASE
+    assert "for each in items(containers)" in DATABASE
 
 
 def test_bicep_has_one_write_region():
@@ -51,15 +53,9 @@ def test_bicep_has_one_write_region():
 
 
 def test_bicep_hands_every_parameter_of_the_module_over():
-    declared = set(re.findall(r"^param (\w+)", SESSIONS, re.MULTILINE))
-    handed = re.search(r"module sessions .*?params: \{(.*?)\n  \}", MAIN, re.DOTALL)[1]
+    declared = set(re.findall(r"^param (\w+)", DATABASE, re.MULTILINE))
+    handed = re.search(r"module database .*?params: \{(.*?)\n  \}", MAIN, re.DOTALL)[1]
     assert set(re.findall(r"^ +(\w+):", handed, re.MULTILINE)) == declared
-
-
-def test_bicep_has_the_default_names_of_the_settings():
-    for text in (MAIN, SESSIONS):
-        assert "param sessionContainerName string = 'sessions'" in text
-        assert "param conversationContainerName string = 'events'" in text
 
 
 def test_printed_bicep_stands_alone_and_has_the_names_of_the_settings():
@@ -68,8 +64,7 @@ def test_printed_bicep_stands_alone_and_has_the_names_of_the_settings():
     assert "containers.json" not in text
     assert "param accountName string = 'contoso'\n" in text
     assert "param databaseName string = 'o\\'brien'\n" in text
-    assert "param sessionContainerName string = 'chats'\n" in text
-    assert "param conversationContainerName string = 'turns'\n" in text
+    assert "param containerNames object = {\n  sessions: 'chats'\n  events: 'turns'\n}\n" in text
     assert "      '/session_id'\n" in text
     assert text.count("{") == text.count("}")
 

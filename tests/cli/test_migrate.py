@@ -291,7 +291,7 @@ def test_source_that_cannot_be_read_is_one_line(command, folder):
 def test_wrong_target_is_told_before_the_source_is_read(command):
     done = command("migrate", "sqlite:///missing.db", "sqlite:///target.db")
     assert done.code == 2
-    assert "The URI of a session store looks like cosmosdb://" in done.err
+    assert "A cosmosdb:// URI looks like cosmosdb://" in done.err
 
 
 def test_key_that_an_event_set_to_none_is_none_or_absent(command):

@@ -221,7 +221,7 @@ def test_repair_says_which_event_is_missing(command, conversation):
             async def lose(store):
                 key = SessionKey.of("shop", "ada", "first")
                 (first, _) = await store.log.later(key, 0)
-                await store.connection.events.delete(
+                await store.events.delete(
                     key.event_id(first.seq, first.incarnation), key.session_id
                 )
 
@@ -241,9 +241,9 @@ def test_repair_goes_on_without_a_lost_body_only_if_told_to(command, conversatio
         body = document.with_status("active") | {"revision": 0, "state": {}}
         await store.documents.replace(document, body)
         place = key.event_id(1, document.incarnation)
-        event = await store.connection.events.read(place, key.session_id)
+        event = await store.events.read(place, key.session_id)
         event["chunks"] = {"upload": "none", "count": 1}
-        await store.connection.events.replace(event, event["_etag"])
+        await store.events.replace(event, event["_etag"])
 
     async def revision(store):
         return (await store.documents.read(key)).revision

@@ -62,7 +62,7 @@ def test_the_wheel_holds_both_packages_and_their_data_and_nothing_else(names):
         "cosmosservice/py.typed",
         "cosmos_emulator/py.typed",
         "cosmos_emulator/query/grammar.lark",
-        "cosmosservice/cli/sessions.bicep",
+        "cosmosservice/cli/database.bicep",
     }
     (info,) = {name.split("/")[0] for name in names if ".dist-info/" in name}
     assert {name.split("/")[0] for name in names} == {"cosmosservice", "cosmos_emulator", info}
@@ -109,7 +109,7 @@ def test_the_sdist_holds_the_tests(dist):
         "tests/packaging/test_distributions.py",
         "cosmosservice/py.typed",
         "emulator/cosmos_emulator/query/grammar.lark",
-        "deploy/sessions.bicep",
+        "deploy/database.bicep",
     }
 
 

@@ -174,21 +174,24 @@ async def settled() -> None:
 class _SharedLoop(IoThread):
     """The real hand-over between loops, with one loop on both sides."""
 
-    def _lane(self) -> Any:
+    def _thread(self) -> Any:
         if self._current is None:
-            self._current = _SharedLane(self._move_in())  # type: ignore[assignment]
+            self._current = _SharedThread(self._new_host())  # type: ignore[assignment]
         return self._current
 
     async def close(self) -> None:
-        lane, self._current = self._current, None
-        if lane is not None:
-            await lane.resident.close()
+        thread, self._current = self._current, None
+        if thread is not None:
+            await thread.host.close()
+
+    def abandon(self) -> None:
+        self._current = None
 
 
-class _SharedLane:
-    def __init__(self, resident: Any) -> None:
+class _SharedThread:
+    def __init__(self, host: Any) -> None:
         self.loop, self.pid = asyncio.get_running_loop(), os.getpid()
-        self.resident, self.calls = resident, set()
+        self.host, self.calls = host, set()
 
     def take(self, call: Any) -> bool:
         self.loop.call_soon_threadsafe(call.start, self)
@@ -268,7 +271,8 @@ class Process:
             ensure="never",
             **options,
         )
-        self.service._io = _SharedLoop(self.service._io._move_in)
+        account = self.service._account
+        account._io = _SharedLoop(account._io._new_host)
 
     def kill(self) -> None:
         self.wire.dead = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import traceback
 
@@ -159,19 +160,12 @@ async def test_never_looks_at_containers(service, emulator):
 
 
 async def test_an_account_with_several_write_regions_is_refused(service, monkeypatch, emulator):
-    look = Connection._look_at_account
+    properties = Connection.properties
 
-    async def several(self, client):
-        account = await client._get_database_account()
-        account._EnableMultipleWritableLocations = True
+    async def several(self):
+        return dataclasses.replace(await properties(self), multiple_write_regions=True)
 
-        class Client:
-            async def _get_database_account(self):
-                return account
-
-        await look(self, Client())
-
-    monkeypatch.setattr(Connection, "_look_at_account", several)
+    monkeypatch.setattr(Connection, "properties", several)
     with pytest.raises(MultipleWriteRegionsError, match="one write region"):
         await service.create_session(**WHO)
     insisting = CosmosSessionService.embedded(emulator, allow_multiple_write_regions=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import warnings
 
 import pytest
@@ -124,6 +125,11 @@ def io_threads():
     return [each for each in threading.enumerate() if each.name == "cosmosservice-io"]
 
 
+def _ended(before):
+    while len(io_threads()) > before:
+        time.sleep(0.01)
+
+
 async def test_in_a_block_the_service_lives_on_its_loop_and_closes_with_it(emulator):
     before = len(io_threads())
     async with CosmosSessionService.embedded(emulator) as service:
@@ -222,7 +228,8 @@ def test_closing_all_the_time_fails_no_call(emulator):
 
 
 async def test_a_call_that_outlives_the_patience_of_a_close_is_told(emulator, monkeypatch):
-    monkeypatch.setattr("cosmosservice.hosting.io_thread.CLOSE_TIMEOUT", 0.05)
+    for module in ("host", "io_thread"):
+        monkeypatch.setattr(f"cosmosservice.hosting.{module}.CLOSE_TIMEOUT", 0.05)
     service = CosmosSessionService.embedded(emulator)
     session = await service.create_session(**WHO)
     emulator.faults.latency = 0.5
@@ -247,7 +254,7 @@ async def test_a_forgotten_service_closes_itself(emulator):
         warnings.simplefilter("error")
         del service
         gc.collect()
-    assert len(io_threads()) == before
+    await asyncio.to_thread(_ended, before)
     written = [each for each in emulator.requests if each.operation == "replace"]
     assert [each.id for each in written] == [f"session.app.{session.id}"]
 

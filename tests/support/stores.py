@@ -80,4 +80,5 @@ def kinds() -> list[Kind]:
 
 def opened_store(service: Any) -> Any:
     """What a service keeps on its I/O thread, to look into it."""
-    return service._io._current.resident._opening.result()
+    host = service._account._io._current.host
+    return host.store_of(service._stores).opened.value

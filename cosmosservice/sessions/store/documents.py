@@ -50,6 +50,7 @@ PURGED_TTL: Final = 30 * 24 * 3600
 # Events are found by their id alone: a range of ids is a range of the log. Nothing else is
 # indexed, which is what keeps an append cheap.
 EVENTS_CONTAINER: Final = ContainerDefinition(
+    setting="conversation_container",
     partition_key="/session_id",
     indexing_policy={
         "indexingMode": "consistent",
@@ -60,6 +61,7 @@ EVENTS_CONTAINER: Final = ContainerDefinition(
 )
 
 SESSIONS_CONTAINER: Final = ContainerDefinition(
+    setting="session_container",
     partition_key="/user_id",
     indexing_policy={
         "indexingMode": "consistent",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cosmosservice.account import telemetry
+from cosmosservice.account.charges import operation_named
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.hosting.concurrency import Locks, backoff
@@ -133,7 +134,7 @@ class Projector:
 
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
-            with telemetry.background("project_session"):
+            with operation_named("project_session"), telemetry.background("project_session"):
                 await self.project(key, due.incarnation, appended=due.appended)
                 telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
         except Exception as problem:

@@ -18,8 +18,7 @@ from collections.abc import Callable
 
 from cosmosservice.account import telemetry
 from cosmosservice.account.cache import Cache
-from cosmosservice.account.connection import Connection
-from cosmosservice.account.container import Document
+from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.data_converters.state_scopes import NOTHING, Scoped
@@ -69,15 +68,18 @@ _FULL = (
 class SessionStore:
     """Lives on one event loop, with one connection."""
 
-    def __init__(self, connection: Connection, *, cache_bytes: int, rebase: bool) -> None:
+    def __init__(
+        self, *, sessions: Container, events: Container, cache_bytes: int, rebase: bool
+    ) -> None:
         self.cache = cache = Cache(cache_bytes)
         self._rebase = rebase
         self._locks = Locks()
-        self.connection = connection
+        self.sessions = sessions
+        self.events = events
         self.clock = HybridClock()
-        self.log = EventLog(connection.events, self.clock)
-        self.states = StateDocuments(connection.sessions, cache, self.clock)
-        self.documents = SessionDocuments(connection.sessions, cache, self.clock)
+        self.log = EventLog(events, self.clock)
+        self.states = StateDocuments(sessions, cache, self.clock)
+        self.documents = SessionDocuments(sessions, cache, self.clock)
         self.views = LogViews(cache)
         self.projector = Projector(self.documents, self.states, self.log, self.views)
         self.lifecycle = Lifecycle(
@@ -86,12 +88,12 @@ class SessionStore:
             self.projector,
             self.clock,
             self.views,
-            connection.sessions,
+            sessions,
         )
         self.reader = SessionReader(
             self.documents, self.states, self.log, self.views, self.projector, self.lifecycle
         )
-        self.listing = Listing(connection.sessions, self.states, self.projector)
+        self.listing = Listing(sessions, self.states, self.projector)
 
     # --- create
 
@@ -356,6 +358,9 @@ class SessionStore:
                 f"{operation}: the state of session {key.session_id!r} would have about {size:,}"
                 f" bytes; one Cosmos DB document takes {ITEM_LIMIT:,}. Nothing was stored."
             )
+
+    async def close(self) -> None:
+        await self.flush()
 
     async def flush(self) -> None:
         await self.projector.flush()

@@ -1,6 +1,6 @@
-// The database, its two containers and the data-plane role, in an account that exists.
+// The database, its containers and the data-plane role, in an account that exists.
 //
-//   az deployment group create --resource-group <group> --template-file deploy/sessions.bicep \
+//   az deployment group create --resource-group <group> --template-file deploy/database.bicep \
 //     --parameters accountName=<account> principalIds="['<object id of the managed identity>']"
 //
 // containers.json is written by `make containers` from the definitions that the code itself uses.
@@ -13,16 +13,13 @@ param accountName string
 @description('Name of the database (COSMOSDB_DATABASE).')
 param databaseName string = 'adk'
 
-@description('Name of the container of session and state documents (COSMOSDB_SESSION_CONTAINER).')
-param sessionContainerName string = 'sessions'
+@description('Other names for containers, by default name: { sessions: \'chats\' } for COSMOSDB_SESSION_CONTAINER=chats.')
+param containerNames object = {}
 
-@description('Name of the container of the event log (COSMOSDB_CONVERSATION_CONTAINER).')
-param conversationContainerName string = 'events'
-
-@description('Object ids of the identities that may read and write sessions.')
+@description('Object ids of the identities that may read and write.')
 param principalIds string[] = []
 
-@description('Autoscale: upper bound in RU/s, shared by both containers. 0 for a serverless account.')
+@description('Autoscale: upper bound in RU/s, shared by all containers. 0 for a serverless account.')
 @minValue(0)
 param autoscaleMaxThroughput int = 0
 
@@ -46,21 +43,13 @@ resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2024-11-15
   }
 }
 
-resource sessionContainer 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
+resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = [for each in items(containers): {
   parent: database
-  name: sessionContainerName
+  name: contains(containerNames, each.key) ? containerNames[each.key] : each.key
   properties: {
-    resource: union(containers.sessions, { id: sessionContainerName })
+    resource: union(each.value, { id: contains(containerNames, each.key) ? containerNames[each.key] : each.key })
   }
-}
-
-resource conversationContainer 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
-  parent: database
-  name: conversationContainerName
-  properties: {
-    resource: union(containers.events, { id: conversationContainerName })
-  }
-}
+}]
 
 resource access 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-11-15' = [for principalId in principalIds: {
   parent: account

@@ -1,0 +1,327 @@
+"""CosmosAccount: one client, one place where it lives, for any number of services."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar
+
+from typing_extensions import Unpack
+
+from cosmosservice.account.charges import RequestCharge, operation_named
+from cosmosservice.account.settings import Settings
+from cosmosservice.errors import ConfigurationError
+from cosmosservice.hosting.home_loop import HomeLoop
+from cosmosservice.hosting.host import Host
+from cosmosservice.hosting.io_thread import IoThread
+from cosmosservice.hosting.place import Place
+
+if TYPE_CHECKING:
+    from azure.cosmos.aio import CosmosClient
+
+    from cosmos_emulator import Emulator
+    from cosmosservice.account.connection import Connection, ConnectionOptions, Ensure
+    from cosmosservice.account.definitions import ContainerDefinition
+    from cosmosservice.account.telemetry import Telemetry
+
+logger = logging.getLogger("cosmosservice")
+
+T = TypeVar("T")
+S = TypeVar("S", bound="Store")
+S_co = TypeVar("S_co", bound="Store", covariant=True)
+
+OnRequestCharge = Callable[[RequestCharge], None]
+
+
+class Store(Protocol):
+    """What a service keeps on one event loop."""
+
+    async def close(self) -> None:
+        """Writes what is due."""
+
+
+class ServiceStores(Protocol[S_co]):
+    """What an account needs to know of a service. Is compared by identity."""
+
+    async def open(self, connection: Connection) -> S_co:
+        """The service's store on this connection, whose containers it asks for."""
+
+    def target(self, operation: str) -> str | None:
+        """The container that an operation is about, for telemetry; None: the database."""
+
+
+class AccountOptions(TypedDict, total=False):
+    """Options of an account on the embedded emulator."""
+
+    database: str | None
+    ensure: Ensure | None
+    client_options: Mapping[str, Any] | None
+    on_request_charge: OnRequestCharge | None
+
+
+class CosmosAccount:
+    """An Azure Cosmos DB account and database, shared by the services that are given it.
+
+        account = CosmosAccount()
+        sessions = CosmosSessionService(account=account)
+
+    Without a block it lives on a thread of its own, which any event loop may call. Inside
+    `async with account:` its services live on that event loop, and are closed with the block.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str | None = None,
+        credential: Any = None,
+        database: str | None = None,
+        uri: str | None = None,
+        ensure: Ensure | None = None,
+        preferred_regions: Sequence[str] | None = None,
+        client_options: Mapping[str, Any] | None = None,
+        client: CosmosClient | None = None,
+        on_request_charge: OnRequestCharge | None = None,
+        allow_multiple_write_regions: bool = False,
+        _settings: Settings | None = None,
+        _emulator: Emulator | None = None,
+    ) -> None:
+        """Without arguments: `COSMOSDB_*` from the environment or `.env`.
+
+        Args:
+          endpoint: the account's URI, or `embedded:<file>`.
+          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
+            without one Entra ID.
+          uri: `cosmosdb://…`, as ADK's commands pass it on.
+          ensure: "create" missing containers, "verify" them, or "never" look. Default: create
+            with a key, verify with Entra ID, which may not create.
+          preferred_regions: the regions to read from, the nearest first.
+          client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
+            `proxies` or `user_agent_suffix`.
+          client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
+            event loop only, and the application closes it.
+          on_request_charge: is called with the RequestCharge of every request.
+          allow_multiple_write_regions: do not refuse an account with several write regions.
+        """
+        if client is not None:
+            if any(each is not None for each in (endpoint, credential, uri)) or client_options:
+                raise ConfigurationError(
+                    "client is complete: give no endpoint, credential, uri or client_options."
+                )
+            endpoint = client.client_connection.url_connection
+        self.settings = _settings or Settings.given(uri=uri, endpoint=endpoint, database=database)
+        self._connector = _Connector(
+            self.settings,
+            credential=credential,
+            ensure=ensure,
+            preferred_regions=tuple(preferred_regions or ()),
+            client_options=dict(client_options or {}),
+            client=client,
+            emulator=_emulator,
+            allow_multiple_write_regions=allow_multiple_write_regions,
+            on_request_charge=on_request_charge,
+        )
+        self._bound = client is not None  # to the event loop of the application's client
+        self._io = IoThread(self._connector.new_host)
+        self._home: HomeLoop | None = None
+        self._blocks = 0
+        weakref.finalize(self, self._io.abandon).atexit = False  # the thread sees to that itself
+
+    @classmethod
+    def embedded(
+        cls, store: str | Emulator = ":memory:", **options: Unpack[AccountOptions]
+    ) -> CosmosAccount:
+        """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
+        if isinstance(store, str):
+            return cls(endpoint=f"embedded:{store}", **options)
+        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+
+    def __repr__(self) -> str:
+        return f"CosmosAccount({self.description})"
+
+    @property
+    def description(self) -> str:
+        return f"{self.settings.endpoint}, database={self.settings.database!r}"
+
+    async def close(self) -> None:
+        """Waits for the calls under way, writes what is due and closes the connection. The next
+        use opens it again."""
+        home, self._home, self._blocks = self._home, None, 0
+        if home is not None:
+            await home.close()
+        await self._io.close()
+
+    async def __aenter__(self) -> Self:
+        """Inside the block the account lives on this event loop, and calls from it are direct.
+        Calls from other loops still go to the thread."""
+        home = self._home
+        if home is None or home.life.ended:
+            self._home, self._blocks = HomeLoop(self._connector.new_host()), 0
+        self._blocks += 1
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        self._blocks = max(0, self._blocks - 1)
+        if not self._blocks:
+            await self.close()
+
+    async def open_containers(self, definitions: Iterable[ContainerDefinition]) -> None:
+        """Connects, and creates or verifies these containers as `ensure` says."""
+        wanted = [(each, each.name(self.settings)) for each in definitions]
+
+        async def open_all(host: Host[Connection]) -> None:
+            connection = await host.connection()
+            for definition, name in wanted:
+                await connection.container(definition, name)
+
+        await self._place().run(open_all)
+
+    # --- for services
+
+    async def run(
+        self,
+        stores: ServiceStores[S],
+        operation: str,
+        work: Callable[[S], Coroutine[Any, Any, T]],
+        *,
+        grace: float | None = None,
+    ) -> T:
+        """Awaits `work(store)` where the account lives, as the operation of this name."""
+        return await self._place().run(self._named(stores, operation, work), grace=grace)
+
+    async def run_everywhere(
+        self,
+        stores: ServiceStores[S],
+        operation: str,
+        work: Callable[[S], Coroutine[Any, Any, None]],
+    ) -> None:
+        """The same on every place that the caller can reach and where there is something."""
+        if self._home is not None and self._home.is_here:
+            await self._home.run(self._named(stores, operation, work))
+        if self._io.running:
+            await self._io.run(self._named(stores, operation, work))
+
+    async def close_stores(self, stores: ServiceStores[Any]) -> None:
+        """Closes what one service keeps here. The account goes on for the others."""
+        for place in self._open_places():
+            await place.run(lambda host: host.close_store(stores))
+
+    async def is_unused(self) -> bool:
+        """Whether no service keeps anything here."""
+        for place in self._open_places():
+            if await place.run(_store_count):
+                return False
+        return True
+
+    def _open_places(self) -> list[Place]:
+        places: list[Place] = []
+        if self._home is not None and self._home.is_here:
+            places.append(self._home)
+        if self._io.running:
+            places.append(self._io)
+        return places
+
+    def _named(
+        self,
+        stores: ServiceStores[S],
+        operation: str,
+        work: Callable[[S], Coroutine[Any, Any, T]],
+    ) -> Callable[[Host[Connection]], Coroutine[Any, Any, T]]:
+        connector = self._connector
+
+        async def run(host: Host[Connection]) -> T:
+            with (
+                operation_named(operation),
+                connector.telemetry.operation(operation, stores.target(operation)),
+            ):
+                return await host.run(stores, work)
+
+        return run
+
+    def _place(self) -> Place:
+        home = self._home
+        if self._bound:
+            if home is None or home.life.ended:
+                home = self._home = HomeLoop(self._connector.new_host())
+            if not home.is_here:
+                raise ConfigurationError(
+                    "The account uses a client of the application, which belongs to one event"
+                    " loop. This call comes from another one."
+                )
+            return home
+        return home if home is not None and home.is_here else self._io
+
+
+async def _store_count(host: Host[Any]) -> int:
+    return host.stores
+
+
+class _Connector:
+    """Opens connections of an account. Does not hold the account, so that this can be dropped."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        on_request_charge: OnRequestCharge | None,
+        emulator: Emulator | None,
+        ensure: Ensure | None,
+        **options: Any,
+    ) -> None:
+        if ensure not in (None, "create", "verify", "never"):
+            raise ConfigurationError("ensure is 'create', 'verify' or 'never'.")
+        self._settings = settings
+        self._on_request_charge = on_request_charge
+        self._emulator = emulator
+        self._options = {"ensure": ensure, **options}
+        self._guard = threading.Lock()
+
+    def new_host(self) -> Host[Connection]:
+        return Host(self._connect)
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        # At the first use: OpenTelemetry takes a moment to import.
+        from cosmosservice.account.telemetry import Telemetry
+
+        return Telemetry(self._settings)
+
+    async def _connect(self) -> Connection:
+        import ctypes  # noqa: F401  for a fork: see hosting/host.py
+
+        from cosmosservice.account.connection import Connection, ConnectionOptions
+
+        options: ConnectionOptions = ConnectionOptions(
+            emulator=self._shared_emulator(), **self._options
+        )
+        with operation_named("connect"), self.telemetry.operation("connect"):
+            return await Connection.open(self._settings, options, self)
+
+    def _shared_emulator(self) -> Emulator | None:
+        """Emulators of one file share it; one in memory must be the same for all loops."""
+        from cosmosservice.account.connection import embedded_emulator
+
+        with self._guard:
+            if self._emulator is None and self._settings.embedded_path == ":memory:":
+                self._emulator = embedded_emulator(":memory:")
+                weakref.finalize(self, self._emulator.close)
+            return self._emulator
+
+    def request(self, charge: RequestCharge, seconds: float) -> None:
+        self.telemetry.request(charge, seconds)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s took %.1f ms", charge, seconds * 1000)
+        if self._on_request_charge is None:
+            return
+        try:
+            self._on_request_charge(charge)
+        except Exception:
+            logger.exception("on_request_charge failed; the request itself did not.")

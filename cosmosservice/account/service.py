@@ -1,0 +1,114 @@
+"""What every service on an account has in common: its account, its block and its end."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Hashable, Mapping
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from cosmosservice.account.account import CosmosAccount, ServiceStores, Store
+from cosmosservice.account.settings import Settings
+from cosmosservice.errors import ConfigurationError
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Store)
+
+
+class AccountService(Generic[S]):
+    """A service that keeps its data on a CosmosAccount, its own or one that others share."""
+
+    _account: CosmosAccount
+    _stores: ServiceStores[S]
+    _owns_account: bool
+
+    def _take_account(
+        self, account: CosmosAccount | None, containers: Mapping[str, str | None], **options: Any
+    ) -> Settings:
+        """Takes the given account, or one for these options, of which None means not given.
+        Returns the settings, which name the service's containers."""
+        self._owns_account = account is None
+        given = {name: value for name, value in options.items() if value is not None}
+        if account is None:
+            self._account, settings = _own_account(given, containers)
+            return settings
+        if given:
+            raise ConfigurationError(
+                f"The service was given an account, and {', '.join(sorted(given))} besides: give"
+                " that to the account."
+            )
+        self._account = account
+        return account.settings.with_containers(**containers)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._account.description})"
+
+    async def close(self) -> None:
+        """Waits for the calls under way, writes what is due and closes what the service opened.
+        The next use opens it again. An account that the service was given stays open."""
+        await self._account.close_stores(self._stores)
+        if self._owns_account and await self._account.is_unused():
+            await self._account.close()
+
+    async def __aenter__(self) -> Self:
+        """Inside the block the service lives on this event loop, and calls from it are direct.
+        Without a block, and for calls from other loops, it lives on a thread of its own."""
+        await self._account.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._account.close_stores(self._stores)
+        await self._account.__aexit__()
+
+    async def _run(
+        self,
+        operation: str,
+        work: Callable[[S], Coroutine[Any, Any, T]],
+        *,
+        grace: float | None = None,
+    ) -> T:
+        """Awaits `work(store)` where the account lives."""
+        return await self._account.run(self._stores, operation, work, grace=grace)
+
+
+def _own_account(
+    options: dict[str, Any], containers: Mapping[str, str | None]
+) -> tuple[CosmosAccount, Settings]:
+    if "client" in options:
+        account = CosmosAccount(**options)
+        return account, account.settings.with_containers(**containers)
+    by_uri = "uri" in options
+    where = {name: options.pop(name, None) for name in ("uri", "endpoint", "database")}
+    settings = Settings.given(**where, **containers)
+    if by_uri:
+        return _shared_account(settings, options), settings
+    return CosmosAccount(_settings=settings, **options), settings
+
+
+_shared: weakref.WeakValueDictionary[Hashable, CosmosAccount] = weakref.WeakValueDictionary()
+_guard = threading.Lock()
+
+
+def _shared_account(settings: Settings, options: dict[str, Any]) -> CosmosAccount:
+    """One account for all services that name the same place in the same way. ADK's commands make
+    a session, a memory and an artifact service from three URIs."""
+    path = settings.embedded_path
+    place = settings.endpoint if path in (None, ":memory:") else os.path.abspath(str(path))
+    secret = settings.key.get_secret_value() if settings.key is not None else None
+    key: Hashable = os.getpid(), place, settings.database, secret, tuple(sorted(options.items()))
+    try:
+        hash(key)
+    except TypeError:  # options that cannot be compared
+        return CosmosAccount(_settings=settings, **options)
+    with _guard:
+        account = _shared.get(key)
+        if account is None:
+            account = _shared[key] = CosmosAccount(_settings=settings, **options)
+        return account

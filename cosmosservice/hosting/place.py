@@ -1,0 +1,32 @@
+"""Where a host lives: on a thread of its own, or on the caller's event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from cosmosservice.hosting.host import Host
+from cosmosservice.hosting.life import Life
+
+T = TypeVar("T")
+
+
+class Place(Protocol):
+    """The I/O thread and the home loop are the two places."""
+
+    @property
+    def life(self) -> Life:
+        """The life of the host that is here now."""
+
+    async def run(
+        self, work: Callable[[Host[Any]], Coroutine[Any, Any, T]], *, grace: float | None = None
+    ) -> T:
+        """Awaits `work(host)` on the event loop of this place.
+
+        Cancelling the caller cancels the work. With a `grace`, work that cannot be taken back goes
+        on, and the caller waits up to that many seconds for its end before the cancellation is
+        passed on.
+        """
+
+    async def close(self) -> None:
+        """Waits for the calls under way and closes the host. May be called from any loop."""
