@@ -26,8 +26,8 @@ from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.session_objects import Holding, event_object, session_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
-from cosmosservice.sessions.store.event_log import Record, event_record
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.records import Record, event_record
 from cosmosservice.sessions.stores import SessionStores
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from cosmos_emulator import Emulator
     from cosmosservice.account.connection import Ensure
-    from cosmosservice.sessions.store.reading import Position
+    from cosmosservice.sessions.store.iterating import Position
     from cosmosservice.sessions.store.store import SessionStore
 
 OnConflict = Literal["raise", "rebase"]
@@ -189,7 +189,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
         snapshot = await self._run(
-            "create_session", lambda store: store.create(key, scoped, retention)
+            "create_session", lambda store: store.creating.create(key, scoped, retention)
         )
         return session_object(snapshot)
 
@@ -298,7 +298,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         holder = Holding(session, event, asyncio.get_running_loop())
         await self._run(
             "append_event",
-            lambda store: store.append(key, holder, record, session.last_update_time),
+            lambda store: store.appending.append(key, holder, record, session.last_update_time),
             grace=GRACE,
         )
         return event
@@ -320,7 +320,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
 def _events_after(
     key: SessionKey, position: Position | None, count: int
 ) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], Position | None]]]:
-    return lambda store: store.reader.events_after(key, position, count)
+    return lambda store: store.iterating.page(key, position, count)
 
 
 def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:

@@ -24,7 +24,7 @@ def operation_named(name: str) -> Iterator[None]:
 
 
 def note_answer(response: Any) -> None:
-    """The client's raw_response_hook."""
+    """An HTTP answer: the SDK sends again by itself."""
     answers = answers_so_far.get()
     if answers is not None:
         answers.append(response.http_response.status_code)

@@ -19,6 +19,7 @@ from cosmosservice.account.provisioning import (
     create_container,
     create_database,
 )
+from cosmosservice.account.server_clock import ServerClock
 from cosmosservice.errors import (
     ConfigurationError,
     MultipleWriteRegionsError,
@@ -85,6 +86,7 @@ class Connection:
         self._settings = settings
         self._options = options
         self._observer = observer
+        self.clock = ServerClock()
         self._to_close: list[Any] = []  # what was made here: credential, emulator
         self._client = options.client or self._make_client()
         self._database: DatabaseProxy = self._client.get_database_client(settings.database)
@@ -110,6 +112,7 @@ class Connection:
             # For an application's client too: without it, it sends no session tokens.
             await self._client.__aenter__()
             await self._check_write_regions()
+            self.clock.answered(self._client.client_connection.last_response_headers or {})
             return
         except ConfigurationError:
             raise
@@ -128,7 +131,12 @@ class Connection:
             problem = self._explained(Failure(error))
         if problem is not None:
             raise problem
-        return Container(self._database.get_container_client(name), self._observer)
+        return Container(
+            self._database.get_container_client(name),
+            definition.partition_key,
+            self._observer,
+            self.clock,
+        )
 
     async def _ensure(self, definition: ContainerDefinition, name: str) -> None:
         ensure = self._options.ensure or ("create" if self._may_create else "verify")

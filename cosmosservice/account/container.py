@@ -1,15 +1,14 @@
-"""The connection to Cosmos DB: one client, two containers, and every request's charge.
+"""The requests to one container, each with its charge.
 
 Nothing above this module knows HTTP; nothing in it knows ADK. It speaks in create, read, replace
-with If-Match, delete and queries inside one partition, all of which are safe to send twice:
-Cosmos decides by id and etag, and the callers recognise their own writes.
+with If-Match, delete and queries, all of which are safe to send twice: Cosmos DB decides by id and
+etag, and the callers recognise their own writes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +18,13 @@ from cosmosservice.account.charges import (
     answers_so_far,
     current_operation,
 )
-from cosmosservice.account.failures import Failure
+from cosmosservice.account.failures import Failure, NotFound, PreconditionFailed
+from cosmosservice.account.retries import REQUEST
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import ContainerProxy
+
+    from cosmosservice.account.server_clock import ServerClock
 
 logger = logging.getLogger("cosmosservice")
 
@@ -30,8 +32,7 @@ Document = dict[str, Any]
 
 _CHARGE = "x-ms-request-charge"
 _PAGE = 1_000  # results a page across partitions
-_ATTEMPTS = 4
-_BACKOFF = 0.1  # seconds, doubled with every attempt, jittered
+_IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 
 
 class _NotModified:
@@ -42,11 +43,15 @@ NOT_MODIFIED = _NotModified()
 
 
 class Container:
-    """One container, with the five things that the service does to one."""
+    """One container, and what the services do to it."""
 
-    def __init__(self, proxy: ContainerProxy, observer: Observer) -> None:
+    def __init__(
+        self, proxy: ContainerProxy, partition_key: str, observer: Observer, clock: ServerClock
+    ) -> None:
         self._proxy = proxy
+        self._key_field = partition_key.removeprefix("/")
         self._observer = observer
+        self._clock = clock
         self.name = proxy.id
 
     async def create(self, document: Document) -> str:
@@ -92,6 +97,21 @@ class Container:
             ),
         )
         return headers.get("etag", "")
+
+    async def probe(self, document_id: str, partition: str) -> bool:
+        """Whether the document exists in its newest version, whatever a read may have shown.
+
+        A replace that cannot succeed is decided on the newest version and changes nothing. Its
+        answer brings the session token up to date: what this client reads in the partition from
+        now on is at least as new.
+        """
+        try:
+            await self.replace({"id": document_id, self._key_field: partition}, _IMPOSSIBLE_ETAG)
+        except PreconditionFailed:
+            return True
+        except NotFound:
+            return False
+        raise AssertionError("a replace with an impossible etag succeeded")
 
     async def delete(self, document_id: str, partition: str, etag: str | None = None) -> None:
         """Deletes the document. Raises NotFound, and PreconditionFailed if an etag was given."""
@@ -185,7 +205,8 @@ class Container:
         clock = asyncio.get_running_loop().time
         answers: list[int] = []
         answers_so_far.set(answers)
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in REQUEST:
+            await REQUEST.pause(attempt)
             seen: Mapping[str, str] = {}
 
             def hook(headers: Mapping[str, str], _: Any) -> None:
@@ -205,7 +226,7 @@ class Container:
                 answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
             self._observe(request, answers, failure.headers, clock() - started)
             del answers[:-1]  # they are counted
-            if not failure.transient or attempt == _ATTEMPTS:
+            if not failure.transient or REQUEST.is_last(attempt):
                 # Raised outside the handler: the SDK's exceptions carry the request with its
                 # authorization header, and must not travel along as a context.
                 raise failure.translated(f"the {request} in container {self.name!r}")
@@ -216,12 +237,12 @@ class Container:
                 self.name,
                 f"answer {failure.status}" if failure.status else "no answer",
             )
-            await asyncio.sleep(_BACKOFF * 2**attempt * random.uniform(0.5, 1))
         raise AssertionError("unreachable")
 
     def _observe(
         self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
     ) -> None:
+        self._clock.answered(headers, seconds)
         # Not every answer is one to this request: a query looks for its partitions first.
         status = answers[-1] if answers else 200
         charge = RequestCharge(

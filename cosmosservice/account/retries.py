@@ -48,3 +48,12 @@ REQUEST = Retry(attempts=4, first_pause=0.2, longest_pause=2.0)
 
 # A document that others change at the same time: read it, change it, write it if nobody was faster.
 CONTENTION = Retry(attempts=60, first_pause=0.005, longest_pause=0.1)
+
+# The same where several turns are usual before anything is contended.
+STEPS = Retry(attempts=60, first_pause=0.005, longest_pause=0.1, without_pause=5)
+
+# Documents that do not fit together because they were read from different replicas.
+VISIBILITY = Retry(attempts=12, first_pause=0.01, longest_pause=0.64, without_pause=2)
+
+# Work in the background that failed.
+BACKGROUND = Retry(attempts=6, first_pause=4.0, longest_pause=64.0)

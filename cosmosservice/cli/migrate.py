@@ -13,10 +13,10 @@ from google.adk.sessions.base_session_service import BaseSessionService
 
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli.console import Problem, bar, counted, err, out, print_json, settings_of
-from cosmosservice.cli.importer import Importer, Outcome
 from cosmosservice.cli.sources import apps_of, opened, reading
 from cosmosservice.cli.timeline import clean
-from cosmosservice.cli.verifier import Verifier
+from cosmosservice.sessions.importing import Outcome
+from cosmosservice.sessions.verifying import Verifier
 
 SIDE_BY_SIDE = 8
 
@@ -64,7 +64,7 @@ class Migration:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None  # the first one stops the others
         if self._target is not None:
-            self.report.problems += await self._target._run("verify", self.report.verified.shared)
+            self.report.problems += await self._target.verify_shared(self.report.verified)
         return self.report
 
     async def _copy(self, session: Session) -> None:
@@ -72,14 +72,12 @@ class Migration:
         if self._target is None:
             self.report.outcomes["to copy"] += 1
             return
-        outcome = await self._target._run("import", lambda s: Importer(s).copy(session))
+        outcome = await self._target.import_session(session)
         self.report.outcomes[outcome] += 1
         if outcome is Outcome.DIFFERENT:
             self._problem(session, "the target has another session of this id; it was left alone")
             return
-        wrong = await self._target._run(
-            "verify", lambda s: self.report.verified.session(s, session)
-        )
+        wrong = await self._target.verify_session(session, self.report.verified)
         if wrong:
             self._problem(session, wrong)
 

@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 import sys
 from collections.abc import AsyncIterator
-from typing import IO, Any
+from typing import IO
 
 from google.adk.sessions import Session
 
@@ -31,12 +31,6 @@ from cosmosservice.cli.timeline import clean, event_rows, moment, session_view
 from cosmosservice.data_converters import event_to_fields
 from cosmosservice.sessions.administration import PurgeReport
 from cosmosservice.sessions.store.repair import RepairReport
-
-LATEST = (
-    "SELECT TOP @limit c.app_name, c.user_id, c.session_id, c.last_update_time, c.created_at,"
-    " c.revision, c.first_seq FROM c WHERE c.status = @status ORDER BY c.last_update_time DESC"
-)
-LATEST_OF_APP = LATEST.replace("@status", "@status AND c.app_name = @app")
 
 
 @contextlib.asynccontextmanager
@@ -68,16 +62,10 @@ async def list_sessions(
     limit: int,
     as_json: bool,
 ) -> None:
-    parameters: dict[str, Any] = {"limit": limit, "status": "deleted" if deleted else "active"}
-    text = LATEST
-    if app_name is not None:
-        text, parameters["app"] = LATEST_OF_APP, app_name
     async with service_of(uri) as service:
-        found = await service._run(
-            "list_sessions", lambda s: s.sessions.query(text, parameters, user_id)
+        found = await service.list_latest(
+            app_name=app_name, user_id=user_id, limit=limit, deleted=deleted
         )
-    for each in found:
-        each["records"] = each.pop("revision") - each.pop("first_seq") + 1
     if as_json:
         for each in found:
             print_json(each)
@@ -226,7 +214,8 @@ async def repair(
         if session_id is not None:
             names = [SessionName(str(app_name), str(user_id), session_id)]
         else:
-            names = await _names(service, app_name, user_id)
+            found = await service.list_names(app_name=app_name, user_id=user_id)
+            names = [SessionName(*each) for each in found]
         healthy = True
         with bar("sessions") as progress:
             for done, name in enumerate(names, 1):
@@ -238,16 +227,6 @@ async def repair(
     return healthy
 
 
-async def _names(
-    service: CosmosSessionService, app_name: str | None, user_id: str | None
-) -> list[SessionName]:
-    text = "SELECT c.app_name, c.user_id, c.session_id FROM c WHERE IS_DEFINED(c.status)"
-    found = await service._run(
-        "repair_session", lambda store: store.sessions.query(text, {}, user_id)
-    )
-    return [SessionName(**each) for each in found if app_name in (None, each["app_name"])]
-
-
 def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> None:
     if as_json:
         print_json(name._asdict() | dataclasses.asdict(report) | {"healthy": report.healthy})
@@ -257,9 +236,11 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
         for holds, text in (
             (report.rebuilt, "its session document was made anew"),
             (report.finished, "a delete, restore or purge was finished"),
-            (report.behind, f"its session document was {counted(report.behind, 'record')} behind"),
+            (
+                report.late,
+                f"its session document had not followed {counted(report.late, 'record')}",
+            ),
             (report.holes, f"documents are missing at {_some(report.holes)}"),
-            (report.unmerged, f"there is no room for {', '.join(report.unmerged[:5])}"),
             (report.unreadable, f"events cannot be read at {_some(report.unreadable)}"),
         )
         if holds

@@ -18,7 +18,6 @@ from cosmosservice.cli.console import Problem, UsageProblem, settings_of
 from cosmosservice.errors import CosmosServiceError
 
 SOURCE_KEY = "COSMOSDB_SOURCE_KEY"
-APPS = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
 SQL_APPS = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name"
 
 
@@ -80,8 +79,7 @@ def reading(uri: str) -> Iterator[None]:
 async def apps_of(service: BaseSessionService, uri: str) -> list[str]:
     """ADK's services cannot be asked for their apps; the databases behind them can."""
     if isinstance(service, CosmosSessionService):
-        found = await service._run("list_apps", lambda s: s.sessions.query(APPS, {}))
-        return sorted(str(each) for each in found)
+        return await service.list_apps()
     engine: Any = getattr(service, "db_engine", None)
     if engine is not None:
         from sqlalchemy import text  # type: ignore[import-not-found,unused-ignore]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from google.adk.sessions.state import State
 
@@ -13,17 +13,33 @@ from .values import decode_state, encode_state
 Document = dict[str, Any]
 
 
+T = TypeVar("T")
+
+
+class Pair(NamedTuple, Generic[T]):
+    """Something of the user's and the same of the app's: the two states that sessions share."""
+
+    user: T
+    app: T
+
+    def map(self, function: Callable[..., Any], *others: Pair[Any]) -> Pair[Any]:
+        """The function's results for the user and for the app."""
+        return Pair(*(function(*both) for both in zip(self, *others, strict=True)))
+
+
+SCOPES: Pair[str] = Pair("user", "app")
+
+
 @dataclass(frozen=True)
 class Scoped:
     """State by scope: keys without prefixes, values as they are stored."""
 
     session: Document = field(default_factory=dict)
-    user: Document = field(default_factory=dict)
-    app: Document = field(default_factory=dict)
+    shared: Pair[Document] = field(default_factory=lambda: Pair[Document]({}, {}))
 
     @property
-    def shared(self) -> bool:
-        return bool(self.user or self.app)
+    def has_shared(self) -> bool:
+        return bool(self.shared.user or self.shared.app)
 
 
 NOTHING = Scoped()
@@ -43,7 +59,7 @@ def split(state: Mapping[str, Any]) -> Scoped:
             user[key.removeprefix(State.USER_PREFIX)] = value
         elif not key.startswith(State.TEMP_PREFIX):
             session[key] = value
-    return Scoped(encode_state(session), encode_state(user), encode_state(app))
+    return Scoped(encode_state(session), Pair(encode_state(user), encode_state(app)))
 
 
 def plain(stored: Document) -> dict[Any, Any]:
@@ -54,8 +70,9 @@ def plain(stored: Document) -> dict[Any, Any]:
 def merged(scoped: Scoped) -> dict[str, Any]:
     """As a session shows it: all scopes in one dict, with prefixes."""
     state = plain(scoped.session)
-    state.update((State.APP_PREFIX + key, value) for key, value in plain(scoped.app).items())
-    state.update((State.USER_PREFIX + key, value) for key, value in plain(scoped.user).items())
+    shared = scoped.shared
+    state.update((State.APP_PREFIX + key, value) for key, value in plain(shared.app).items())
+    state.update((State.USER_PREFIX + key, value) for key, value in plain(shared.user).items())
     return state
 
 

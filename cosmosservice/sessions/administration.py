@@ -9,25 +9,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
-from cosmosservice.sessions.store.documents import DELETED, PURGED, PURGING, iso
+from cosmosservice.sessions.store.documents import ACTIVE, DELETED, PURGED, iso
+from cosmosservice.sessions.store.erasure import DAY, Erased
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.queries import (
+    APPS,
+    GONE,
+    LATEST,
+    LATEST_OF_APP,
+    NAMES,
+    OF_USER,
+)
 
 if TYPE_CHECKING:
+    from google.adk.sessions import Session
+
+    from cosmosservice.sessions.importing import Outcome
     from cosmosservice.sessions.store.repair import RepairReport
     from cosmosservice.sessions.store.store import SessionStore
+    from cosmosservice.sessions.verifying import Verifier
 
 T = TypeVar("T")
 
 Progress = Callable[[int, int], None]  # (sessions done, sessions in all)
-
-OF_USER = (
-    "SELECT c.id, c.session_id, c.user_id, c.app_name, c.status FROM c WHERE c.app_name = @app"
-)
-GONE = (
-    "SELECT c.id, c.session_id, c.user_id, c.app_name FROM c"
-    f" WHERE (c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before)"
-    " OR c.replaced.deleted_at <= @before"
-)
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,14 @@ class Administration(ABC):
         await self._run("restore_session", lambda store: store.lifecycle.restore(key))
 
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
-        """Erases a session for good: its events, their chunks, its state.
+        """Erases a session for good: its events and its state. The report says if there was none.
 
         It may be called again after it was cut short. What remains are stubs without content,
         which keep old session objects out and expire after 30 days.
         """
         key = SessionKey.named(app_name, user_id, session_id)
         erased = await self._run("purge_session", lambda store: store.lifecycle.purge(key))
-        return PurgeReport(1, erased or 0)
+        return PurgeReport(0, 0) if erased is None else PurgeReport(1, erased.documents)
 
     async def purge_user(
         self,
@@ -76,13 +80,18 @@ class Administration(ABC):
         key = StateKey.of_user(app_name, user_id)
 
         async def purge(store: SessionStore) -> PurgeReport:
+            # Whoever must see everything asks the write path first.
+            await store.sessions.probe(key.document_id, user_id)
             found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
-            named = [body for body in found if "session_id" in body or "status" in body]
-            sessions = [body for body in named if body.get("status") != PURGED]
-            report = await _purge(store, sessions, progress)
-            if include_state:
-                await store.states.erase(key)
-            return report
+            sessions = [body for body in found if "session_id" in body or "status" in body]
+            report, erased = await _purge(store, sessions, progress)
+            if not include_state:
+                return report
+            initial = (body.get("stamp") for body in found)
+            stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
+            await store.states.settle()
+            documents = await store.states.erase(key, max([erased.stamp, *stamps]))
+            return PurgeReport(report.sessions, report.documents + documents)
 
         return await self._run("purge_user", purge)
 
@@ -95,12 +104,15 @@ class Administration(ABC):
     ) -> PurgeReport:
         """Erases the sessions that were deleted longer ago than this, also those in whose place
         another one was created since."""
-        before = iso((datetime.datetime.now(datetime.UTC) - older_than).timestamp())
 
         async def purge(store: SessionStore) -> PurgeReport:
-            found = await store.sessions.query(GONE, {"before": before})
+            now = store.clock.now()
+            before = iso(now - older_than.total_seconds())
+            parameters = {"before": before, "day_ago": iso(now - DAY)}
+            found = await store.sessions.query(GONE, parameters)
             sessions = [body for body in found if app_name in (None, body.get("app_name"))]
-            return await _purge(store, sessions, progress, deleted_before=before)
+            report, _ = await _purge(store, sessions, progress, deleted_before=before)
+            return report
 
         return await self._run("purge_deleted", purge)
 
@@ -110,7 +122,7 @@ class Administration(ABC):
         """Brings the session's documents up to its log now, and says what is wrong with them.
 
         Not needed in ordinary operation: every reader repairs what it meets. But a session
-        document stays behind a large event whose body is missing, since its state would lack what
+        document stays before a large event whose body is missing, since its state would lack what
         that event changed: with `accept_loss` it goes on without.
         """
         key = SessionKey.named(app_name, user_id, session_id)
@@ -120,21 +132,78 @@ class Administration(ABC):
             "repair_session", lambda store: repair(store, key, accept_loss=accept_loss)
         )
 
+    # --- looking at a store, and copying into it
+
+    async def list_apps(self) -> list[str]:
+        """The names of all apps that have sessions, deleted ones included."""
+        found: list[Any] = await self._run("list_apps", lambda s: s.sessions.query(APPS, {}))
+        return sorted(str(each) for each in found)
+
+    async def list_names(
+        self, *, app_name: str | None = None, user_id: str | None = None
+    ) -> list[tuple[str, str, str]]:
+        """(app name, user id, session id) of all sessions, deleted ones included."""
+        found = await self._run("list_names", lambda s: s.sessions.query(NAMES, {}, user_id))
+        return [
+            (each["app_name"], each["user_id"], each["session_id"])
+            for each in found
+            if app_name in (None, each.get("app_name"))
+        ]
+
+    async def list_latest(
+        self,
+        *,
+        app_name: str | None = None,
+        user_id: str | None = None,
+        limit: int = 20,
+        deleted: bool = False,
+    ) -> list[dict[str, Any]]:
+        """What the documents of the sessions that were used last say, the newest first."""
+        parameters: Document = {"limit": limit, "status": DELETED if deleted else ACTIVE}
+        text = LATEST
+        if app_name is not None:
+            text, parameters["app"] = LATEST_OF_APP, app_name
+        found = await self._run(
+            "list_sessions", lambda store: store.sessions.query(text, parameters, user_id)
+        )
+        for each in found:
+            each["records"] = each.pop("revision") - each.pop("first_seq") + 1
+        return found
+
+    async def import_session(self, session: Session) -> Outcome:
+        """Stores a session of another service with its ids, timestamps, order and state. A copy
+        that was cut short goes on where it stopped."""
+        from cosmosservice.sessions.importing import Importer
+
+        return await self._run("import_session", lambda store: Importer(store).copy(session))
+
+    async def verify_session(self, session: Session, verifier: Verifier) -> str:
+        """How the stored session differs from this one; empty if it does not."""
+        return await self._run("verify", lambda store: verifier.session(store, session))
+
+    async def verify_shared(self, verifier: Verifier) -> list[str]:
+        """How user and app state differ from those of all sessions that were verified."""
+        return await self._run("verify", verifier.shared)
+
 
 async def _purge(
     store: SessionStore,
     sessions: list[Document],
     progress: Progress | None,
     deleted_before: str | None = None,
-) -> PurgeReport:
-    keys = [key for body in sessions if (key := SessionKey.in_document(body)) is not None]
-    purged = documents = 0
-    for done, key in enumerate(keys, 1):
-        erased = await store.lifecycle.purge(key, deleted_before=deleted_before)
+) -> tuple[PurgeReport, Erased]:
+    named = [(key, body) for body in sessions if (key := SessionKey.in_document(body)) is not None]
+    purged, total = 0, Erased()
+    for done, (key, body) in enumerate(named, 1):
+        if body.get("status") == PURGED and deleted_before is not None:
+            erased = await store.lifecycle.sweep_purged(key)
+        else:
+            erased = await store.lifecycle.purge(key, deleted_before=deleted_before)
         if erased is None and deleted_before is not None:
             erased = await store.lifecycle.purge_replaced(key, deleted_before=deleted_before)
         if erased is not None:
-            purged, documents = purged + 1, documents + erased
+            purged += 1
+            total.add(erased)
         if progress is not None:
-            progress(done, len(keys))
-    return PurgeReport(purged, documents)
+            progress(done, len(named))
+    return PurgeReport(purged, total.documents), total

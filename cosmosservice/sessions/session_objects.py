@@ -10,7 +10,7 @@ from google.adk.sessions.session import Session
 from cosmosservice.data_converters.lazy_events import lazy_event
 from cosmosservice.data_converters.state_scopes import merged
 from cosmosservice.errors import EventIdReusedError
-from cosmosservice.sessions.store.event_log import Record
+from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.snapshot import Snapshot
 
 
@@ -35,8 +35,9 @@ def session_object(snapshot: Snapshot) -> Session:
 class Holding:
     """Takes a stored event into the session object, on the caller's own loop.
 
-    It is told on the I/O thread when the event has its place in the log, and passes it on in that
-    order, also if the caller has been cancelled since. So the object says what the store says.
+    It is told on the store's event loop when the event has its place in the log, and passes it on
+    in that order, also if the caller has been cancelled since. So the object says what the store
+    says.
     """
 
     def __init__(self, session: Session, event: Event, loop: asyncio.AbstractEventLoop) -> None:

@@ -30,6 +30,7 @@ class SessionStores:
         return SessionStore(
             sessions=await connection.container(SESSIONS_CONTAINER, self._session_container),
             events=await connection.container(EVENTS_CONTAINER, self._conversation_container),
+            clock=connection.clock,
             cache_bytes=self._cache_bytes,
             rebase=self._rebase,
         )

@@ -1,22 +1,210 @@
-"""What an append needs of the caller's session object."""
+"""Appending: creating the next id of the log.
+
+One request stores the event with all its state changes, decides between concurrent writers, and
+is safe to send twice.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from typing import Protocol
 
-from cosmosservice.sessions.store.event_log import Record
+from cosmosservice.account import telemetry
+from cosmosservice.account.failures import Conflict
+from cosmosservice.data_converters.state_scopes import NOTHING
+from cosmosservice.errors import (
+    STALE_MESSAGE,
+    EventIdReusedError,
+    SessionNotFoundError,
+    StaleSessionError,
+    StateUpdatePendingError,
+    StorageError,
+)
+from cosmosservice.hosting.concurrency import GRACE, Locks, outlast
+from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.documents import STUB
+from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
+from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.projector import Projector
+from cosmosservice.sessions.store.reading import SessionReader
+from cosmosservice.sessions.store.records import Record, is_deleted
+from cosmosservice.sessions.store.sizes import Sizes
+from cosmosservice.sessions.store.state_documents import StateDocuments, record_changes
 
 
 class Holder(Protocol):
-    """Holds the session object and the event. Is called on the I/O thread, under the session's
-    lock, so that of several appends each sees what the one before it did."""
+    """Holds the caller's session object and the event. Is called on the event loop of the store,
+    under the session's lock, so that of several appends each sees what the one before it did."""
 
     def marker(self) -> str | None:
         """What the session object has seen of the log."""
 
     def take(self, marker: str, newer: list[Record]) -> None:
-        """The event is stored, behind these records that the session object did not know."""
+        """The event is stored, after these records that the session object did not know."""
 
     def holds_event(self) -> bool:
         """Whether the session object has the event already. Raises EventIdReusedError if it has
         another one under its id."""
+
+
+class Appending:
+    """Lives on one event loop."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        states: StateDocuments,
+        views: LogViews,
+        projector: Projector,
+        reader: SessionReader,
+        sizes: Sizes,
+        clock: HybridClock,
+        *,
+        rebase: bool,
+    ) -> None:
+        self._log = log
+        self._states = states
+        self._views = views
+        self._projector = projector
+        self._reader = reader
+        self._sizes = sizes
+        self._clock = clock
+        self._rebase = rebase
+        self._locks = Locks()
+
+    async def append(
+        self, key: SessionKey, holder: Holder, record: Record, last_update_time: float
+    ) -> None:
+        if record.deltas is not NOTHING:
+            self._sizes.check(key, record.deltas, "append_event")
+        lock, handed_over = self._locks.of(key), False
+        await lock.acquire()
+        try:
+            marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
+            if self._is_held(key, marker, record, holder):
+                return
+            stored = await self._store(key, holder, marker, record)
+        except asyncio.CancelledError:
+            if record.seq:  # it may be sent, so that somebody has to find out, and has the lock
+                handed_over = True
+                await outlast(self._carry_on(lock, key, holder, marker, record), GRACE)
+            raise
+        finally:
+            if not handed_over:
+                lock.release()
+        await self._follow(key, stored)
+
+    async def _carry_on(
+        self, lock: asyncio.Lock, key: SessionKey, holder: Holder, marker: Marker, record: Record
+    ) -> None:
+        """An append whose caller is gone: the same again, since what was sent cannot be taken
+        back. What is stored of it is recognised."""
+        try:
+            stored = await self._store(key, holder, marker, record)
+        finally:
+            lock.release()
+        await self._follow(key, stored)
+
+    async def _store(
+        self, key: SessionKey, holder: Holder, marker: Marker, record: Record
+    ) -> Record:
+        """Puts the event into the log, and into what this process knows of it."""
+        newer, stored = await self._append(key, marker, record)
+        stored.fields = None
+        holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
+        self._views.extend(key, [*newer, stored])
+        return stored
+
+    async def _follow(self, key: SessionKey, stored: Record) -> None:
+        """Sees to it that documents follow the log: the session's soon, shared state's now."""
+        self._projector.schedule(key, stored.incarnation, appended=stored.seq)
+        if not stored.deltas.has_shared:
+            return
+        try:
+            await self._states.merge_shared(key, record_changes([stored]))
+        except StorageError as problem:
+            raise StateUpdatePendingError(
+                f"append_event: the event {stored.event_id!r} IS stored and the session object"
+                " holds it, but its user: or app: state is not yet visible to other sessions:"
+                f" {problem} It is tried again in the background; do not append it again.",
+                status=problem.status,
+            ) from None
+        stored.settled = True
+
+    def _is_held(self, key: SessionKey, marker: Marker, record: Record, holder: Holder) -> bool:
+        """Whether an event is delivered again that the session has up to the marker."""
+        view = self._views.of(key)
+        if view is None or view.incarnation != marker.incarnation:
+            return holder.holds_event()
+        held = view.ids.get(record.event_id)
+        if held is not None and held.seq <= marker.seq:
+            _must_be_same(held, record)
+            return True
+        return not view.whole and holder.holds_event()
+
+    async def _append(
+        self, key: SessionKey, marker: Marker, record: Record
+    ) -> tuple[list[Record], Record]:
+        """The records that came in between, and the record where it is stored."""
+        newer: list[Record] = []
+        while True:
+            record.incarnation, record.seq = marker.incarnation, marker.seq + 1
+            record.stamp = self._clock.next()
+            try:
+                await self._log.append(key, record, record_ttl(record.incarnation))
+            except Conflict:
+                pass
+            else:
+                return newer, record
+            found = await self._log.read_after(key, marker)
+            own = next((r for r in found if r.event_id == record.event_id), None)
+            if own is not None:
+                return await self._recognised(key, record, own, newer + found)
+            refused = self._refusal(key, found)
+            if refused is not None:
+                await self._log.discard(key, record)
+                raise refused
+            telemetry.conflict("rebased")
+            newer += found
+            marker = Marker(marker.incarnation, found[-1].seq)
+
+    async def _recognised(
+        self, key: SessionKey, record: Record, own: Record, found: list[Record]
+    ) -> tuple[list[Record], Record]:
+        """The event is stored already: the answer to this write was lost, or an earlier call
+        stored it."""
+        if own.kind == STUB:
+            return [], record  # it was ours, and purged since
+        if own.chunks != record.chunks:  # of an earlier call: these here are not needed
+            await self._log.discard(key, record)
+        _must_be_same(own, record)
+        before = found[: found.index(own)]
+        if own.lost:  # to this reader, for the moment: its body is in hand
+            own = dataclasses.replace(record, seq=own.seq, stamp=own.stamp, chunks=own.chunks)
+        return before, own
+
+    def _refusal(self, key: SessionKey, found: list[Record]) -> Exception | None:
+        """Why an event cannot follow these records, which took its place."""
+        if is_deleted(found) or any(record.kind == STUB for record in found):
+            return SessionNotFoundError(f"Session {key.session_id} not found.")
+        if not self._rebase or any(not record.is_event for record in found):
+            # Also in rebase mode: what was deleted and restored is not silently continued.
+            return StaleSessionError(STALE_MESSAGE)
+        return None
+
+    async def _adopt(self, key: SessionKey, last_update_time: float) -> Marker:
+        """The marker of a session object that has none: listed, or built by hand."""
+        snapshot = await self._reader.read(key, 0)
+        if snapshot is None:
+            raise SessionNotFoundError(f"Session {key.session_id} not found.")
+        if snapshot.last_update_time > last_update_time:
+            raise StaleSessionError(STALE_MESSAGE)
+        assert snapshot.marker is not None
+        return snapshot.marker
+
+
+def _must_be_same(held: Record, record: Record) -> None:
+    if not held.same_event(record):
+        raise EventIdReusedError(record.event_id)

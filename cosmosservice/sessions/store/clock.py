@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import time
+from cosmosservice.account.server_clock import ServerClock
 
 
 class HybridClock:
-    """Stamps that never fall behind a stamp this process has seen: other hosts' clocks differ."""
+    """Stamps by the server's time, but never below a stamp that this process has seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: ServerClock) -> None:
+        self._server = server
         self._latest = 0
 
+    def now(self) -> float:
+        """The server's time, in seconds since 1970."""
+        return self._server.now()
+
     def next(self) -> int:
-        self._latest = max(time.time_ns() // 1000, self._latest + 1)
+        self._latest = max(self._server.microseconds(), self._latest + 1)
         return self._latest
 
     def observe(self, stamp: int) -> None:

@@ -1,4 +1,4 @@
-"""What is stored: keys, document ids, shapes, and how the containers index them.
+"""What is stored: the shapes of all documents, and how the containers index them.
 
 Events container, partition key /session_id. Created, never changed.
 
@@ -9,10 +9,12 @@ Events container, partition key /session_id. Created, never changed.
 
 Sessions container, partition key /user_id.
 
-    session      session_id, user_id, app_name, status, incarnation, first_seq, revision, state,
-                 last_update_time, created_at, updated_at, pending?, unmerged?, replaced?, ttl?
-    user_state   user_id, app_name, state, stamps
+    session      session_id, user_id, app_name, status, incarnation, first_seq, revision,
+                 state, large?, last_update_time, created_at, updated_at, initial?, replaced?,
+                 ttl?, expires_at?, events_renewed_at?
+    user_state   user_id, app_name, state, large?, stamps, erased?
     app_state    the same, in a partition of its own
+    state_value  a part of a large value of one of these
 """
 
 from __future__ import annotations
@@ -22,25 +24,42 @@ from typing import Final
 
 from cosmosservice.account.container import Document
 from cosmosservice.account.definitions import ContainerDefinition
-from cosmosservice.sessions.store.keys import SESSION, SessionKey, StateKey, session_ttl
+from cosmosservice.sessions.store.keys import (
+    SESSION,
+    SessionKey,
+    StateKey,
+    ValuesKey,
+    document_ttl,
+)
+from cosmosservice.sessions.store.state import State
 
 SCHEMA_VERSION: Final = 1
 
 # An item may have 2 MB; the rest is for system properties and what the service adds.
 ITEM_LIMIT: Final = 2_000_000
 
+# Types of the documents in the events container.
 EVENT: Final = "adk_event"
 TOMBSTONE: Final = "tombstone"
 RESTORED: Final = "restored"
 STUB: Final = "stub"
 CHUNK: Final = "chunk"
 
+# Documents beside a session, user state or app state document.
+STATE_VALUE: Final = "state_value"
+
+# Statuses of a session document.
 ACTIVE: Final = "active"
 DELETED: Final = "deleted"
 RESTORING: Final = "restoring"
 PURGING: Final = "purging"
 PURGED: Final = "purged"
 STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, PURGING, PURGED})
+
+# What is left of a purged record, besides its type and the event's id.
+STUB_FIELDS: Final = (
+    "id", "session_id", "user_id", "app_name", "incarnation", "seq", "schema_version",
+)  # fmt: skip
 
 # What is left of a purged session keeps old session objects from writing into its place. It goes
 # once none can be alive any more.
@@ -97,9 +116,9 @@ def session_document(
     *,
     incarnation: str,
     first_seq: int,
-    state: Document,
+    state: State,
     now: float,
-    pending: Document | None = None,
+    initial: Document | None = None,
     replaced: Document | None = None,
 ) -> Document:
     document: Document = {
@@ -112,31 +131,76 @@ def session_document(
         "incarnation": incarnation,
         "first_seq": first_seq,
         "revision": first_seq - 1,
-        "state": state,
+        **state.fields,
         "last_update_time": now,
         "created_at": iso(now),
         "updated_at": iso(now),
         "schema_version": SCHEMA_VERSION,
     }
-    ttl = session_ttl(incarnation)
-    if ttl is not None:
-        document |= {"ttl": ttl, "renewed_at": now, "events_renewed_at": now}
-    if pending:
-        document["pending"] = pending
+    if document_ttl(incarnation) is not None:
+        document["events_renewed_at"] = now
+    if initial:
+        document["initial"] = initial
     if replaced:
         document["replaced"] = replaced
     return document
 
 
-def state_document(key: StateKey, state: Document, stamps: Document) -> Document:
-    return {
+def state_document(key: StateKey, state: State, stamps: Document, erased: int) -> Document:
+    """`erased` is the stamp of the last erasure: what is older never comes back."""
+    document: Document = {
         "id": key.document_id,
-        "document_type": key.kind,
+        "document_type": key.document_type,
         "user_id": key.user_id,
         "app_name": key.app_name,
-        "state": state,
+        **state.fields,
         "stamps": stamps,
         "schema_version": SCHEMA_VERSION,
+    }
+    if erased:
+        document["erased"] = erased
+        if not stamps:
+            document["ttl"] = PURGED_TTL
+    return document
+
+
+def stub_document(body: Document) -> Document:
+    """What is left of a record that is purged: it keeps the place, and nothing of the content."""
+    kind = body.get("document_type")
+    return {name: body[name] for name in STUB_FIELDS if name in body} | {
+        "document_type": kind if kind in (TOMBSTONE, RESTORED) else STUB,
+        "event_id": body.get("event_id", ""),
+        "stamp": body.get("stamp", 0),
+        "ttl": PURGED_TTL,
+    }
+
+
+def chunk_document(
+    key: SessionKey, *, incarnation: str, upload: str, number: int, event_id: str, data: str
+) -> Document:
+    """A part of the body of a large event."""
+    return {
+        "id": key.chunk_id(incarnation, upload, number),
+        "document_type": CHUNK,
+        "session_id": key.session_id,
+        "user_id": key.user_id,
+        "app_name": key.app_name,
+        "incarnation": incarnation,
+        "event_id": event_id,
+        "data": data,
+    }
+
+
+def value_document(
+    key: ValuesKey, *, generation: str, value: str, number: int, data: str
+) -> Document:
+    """A part of a large value. It has no app name and no status: lists do not meet it."""
+    return {
+        "id": key.value_id(generation, value, number),
+        "document_type": STATE_VALUE,
+        "user_id": key.user_id,
+        "owner": key.document_id,
+        "data": data,
     }
 
 

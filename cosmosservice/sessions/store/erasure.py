@@ -1,130 +1,197 @@
-"""Erasing: events become stubs, chunks go.
+"""Erasing: records become stubs; chunks and large values go.
 
-A stub keeps the place of an event and nothing of its content. Removing an event would free its id
+A stub keeps the place of a record and nothing of its content. Removing a record would free its id
 for an old session object. Stubs expire, later than any session object lives.
+
+What is erased is found by partition and tenant, not by what a session document knows. Every
+erasure may be cut short at any point and called again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
-from collections.abc import Set
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
+from cosmosservice.account.retries import CONTENTION
+from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
-from cosmosservice.sessions.store.bodies import IDS
-from cosmosservice.sessions.store.documents import PURGED, PURGED_TTL, RESTORED, STUB, TOMBSTONE
+from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.documents import (
+    CHUNK,
+    PURGED,
+    PURGED_TTL,
+    PURGING,
+    iso,
+    stub_document,
+)
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.queries import ERASABLE
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 
-logger = logging.getLogger("cosmosservice")
-
+DAY = 24 * 3600.0  # seconds after which nobody is about to name a value or a chunk
 _AT_ONCE = 8
-_WHOLE_ATTEMPTS = 5
-# What a stub keeps, and what tells whether the document is one: never the content.
-DEAD = (
-    "SELECT c.id, c._etag, c.document_type, c.session_id, c.user_id, c.app_name, c.incarnation,"
-    " c.seq, c.event_id, c.schema_version, c.ttl"
-    " FROM c WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
-)
+
+
+@dataclass
+class Erased:
+    """What an erasure did, and the latest stamp that it met."""
+
+    documents: int = 0  # records that lost their content, chunks and values that were removed
+    stamp: int = 0
+
+    def add(self, other: Erased) -> None:
+        self.documents += other.documents
+        self.stamp = max(self.stamp, other.stamp)
 
 
 class Erasure:
-    """Both ways may be cut short at any point and called again. Lives on one event loop."""
+    """Lives on one event loop."""
 
-    def __init__(self, documents: SessionDocuments, log: EventLog, views: LogViews) -> None:
+    def __init__(
+        self,
+        documents: SessionDocuments,
+        values: LargeValues,
+        log: EventLog,
+        views: LogViews,
+        clock: HybridClock,
+    ) -> None:
         self._documents = documents
+        self._values = values
         self._container = log.container
+        self._log = log
         self._views = views
+        self._clock = clock
 
-    async def complete(self, document: SessionDocument) -> int:
-        """A purge that the document announces. Every record up to its revision is dead, whichever
-        incarnation it is of. Says how many documents were erased."""
-        key, own = document.key, document.incarnation
-        places = range(document.first_seq, document.revision + 1)
-        dead, whole = await self._dead(
-            key, document.revision, {key.event_id(seq, own) for seq in places}
+    async def complete(self, document: SessionDocument) -> Erased:
+        """A purge that the document announces. It is marked as purged only after a read that is
+        newer than the announcement found no content left."""
+        key = document.key
+        own, revision = document.incarnation, document.revision
+        erased = await self._erase(
+            key, lambda body: _incarnation(body) == own or 0 < _place(body) <= revision
         )
-        if not whole:
-            logger.warning(
-                "Session %r: its log has holes; what is there is purged.", key.session_id
-            )
-        erased = await self._erase(key, dead, {own})
-        body = document.with_status(PURGED) | {"state": {}, "ttl": PURGED_TTL}
-        for name in ("replaced", "unmerged", "pending"):
-            body.pop(name, None)
+        now = self._clock.now()
+        erased.documents += await self._values.erase(
+            key, lambda generation: generation == own, before=now - DAY
+        )
+        erased.stamp = max(erased.stamp, document.initial_stamp)
+        body = document.without("replaced", "initial", "pending", "large", "expires_at") | {
+            "status": PURGED,
+            "updated_at": iso(now),
+            "state": {},
+            "ttl": PURGED_TTL,
+        }
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
         self._views.drop(key)
         return erased
 
-    async def of_predecessors(self, document: SessionDocument) -> int | None:
+    async def sweep(self, key: SessionKey) -> Erased:
+        """Whatever the log holds that belongs to no session: of one whose document has expired or
+        was removed, or of an upload that was under way during a purge.
+
+        No announcement is needed. What is not of the incarnation that a document, read after it,
+        names, belongs to nobody: a session's document is always older than its records.
+        """
+        await self._documents.probe(key)
+        erased = await self._erase(key, lambda _: False)
+        current = await self._documents.read(key)
+        if current is None or current.status in (PURGING, PURGED):
+            # Not younger ones: a session may be about to be created.
+            before = self._clock.now() - DAY
+            erased.documents += await self._values.erase(key, lambda _: False, before=before)
+        return erased
+
+    async def of_predecessors(self, document: SessionDocument) -> Erased | None:
         """What the session replaced when it was created anew: every record before its own first.
         Nothing brings those back, so that no announcement is needed. The document's mark goes
         last; None if somebody changed the document meanwhile, so that it must be read again."""
-        key, own = document.key, document.incarnation
-        # Those of a predecessor with a ttl may have expired: a gap is nothing to tell of.
-        last = document.first_seq - 1
-        dead, _ = await self._dead(key, last, count=last - document.replaced_from + 1)
-        erased = await self._erase(key, [each for each in dead if each.get("incarnation") != own])
+        own, first = document.incarnation, document.first_seq
+        erased = await self._erase(
+            document.key,
+            lambda body: _incarnation(body) != own and 0 < _place(body) < first,
+            strangers=False,
+        )
         try:
             await self._documents.replace(document, document.without("replaced"))
         except (PreconditionFailed, NotFound):
             return None
         return erased
 
-    async def _dead(
-        self, key: SessionKey, last: int, ids: Set[str] = frozenset(), count: int = 0
-    ) -> tuple[list[Document], bool]:
-        """The records up to `last`, and whether those that must be there are. A read may be older
-        than what the document says: then it is repeated."""
-        parameters = {"first": key.first_id(0), "last": key.first_id(last + 1)}
-        for attempt in range(_WHOLE_ATTEMPTS):
-            found = await self._container.query(DEAD, parameters, key.session_id)
-            if len(found) >= count and ids <= {body["id"] for body in found}:
-                return found, True
-            await asyncio.sleep(0.02 * 2**attempt)
-        return found, False
-
     async def _erase(
-        self, key: SessionKey, dead: list[Document], incarnations: set[str] | None = None
-    ) -> int:
-        chunks: list[str] = []
-        for incarnation in {str(body.get("incarnation")) for body in dead} | (
-            incarnations or set()
-        ):
-            parameters = dict(zip(("first", "last"), key.chunk_range(incarnation), strict=True))
-            chunks += await self._container.query(  # type: ignore[arg-type]
-                IDS, parameters, key.session_id
-            )
+        self, key: SessionKey, is_dead: Callable[[Document], bool], *, strangers: bool = True
+    ) -> Erased:
+        """Erases what is known to be dead and, with `strangers`, what belongs to no session; until
+        a read finds nothing of that."""
+        erased = Erased()
+        await self._log.probe(key, 0, "probe")  # from here on, no read is older than now
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            content = await self._content(key, erased)
+            names = {_incarnation(body) for body in content if is_dead(body)}
+            dead: list[Document] = []
+            rest: list[Document] = []
+            for body in content:
+                is_part = _is_chunk(body) and _incarnation(body) in names
+                (dead if is_part or is_dead(body) else rest).append(body)
+            if rest and strangers:
+                dead += await self._without_owner(key, rest)
+            if not dead:
+                return erased
+            for start in range(0, len(dead), _AT_ONCE):
+                some = dead[start : start + _AT_ONCE]
+                erased.documents += sum(await together(*(self._one(key, body) for body in some)))
+        raise UnavailableError(
+            f"{current_operation.get()}: documents of session {key.session_id!r} are written again"
+            " while they are erased. It is half done; calling it again is safe, and goes on from"
+            " there."
+        )
 
-        async def remove(chunk_id: str) -> None:
-            with contextlib.suppress(NotFound):
-                await self._container.delete(chunk_id, key.session_id)
+    async def _content(self, key: SessionKey, erased: Erased) -> list[Document]:
+        """The records that are not stubs, and the chunks, without their content."""
+        parameters = {"first": key.first_chunk_id, "last": key.last_id}
+        found = await self._container.query(ERASABLE, parameters, key.session_id)
+        for body in found:
+            if isinstance(stamp := body.get("stamp"), int | float):
+                erased.stamp = max(erased.stamp, int(stamp))
+                self._clock.observe(int(stamp))
+        return [body for body in found if body.get("ttl") != PURGED_TTL]
 
-        async def stub(body: Document) -> None:
-            # Another purger may be faster.
-            with contextlib.suppress(NotFound, PreconditionFailed):
-                await self._container.replace(_stub(body), body["_etag"])
+    async def _without_owner(self, key: SessionKey, rest: list[Document]) -> list[Document]:
+        await self._documents.probe(key)
+        current = await self._documents.read(key)
+        if current is None or current.status in (PURGING, PURGED):
+            return rest
+        return [body for body in rest if _incarnation(body) != current.incarnation]
 
-        todo = [body for body in dead if body.get("ttl") != PURGED_TTL]
-        for start in range(0, len(chunks), _AT_ONCE):
-            await together(*map(remove, chunks[start : start + _AT_ONCE]))
-        for start in range(0, len(todo), _AT_ONCE):
-            await together(*map(stub, todo[start : start + _AT_ONCE]))
-        return len(chunks) + len(todo)
+    async def _one(self, key: SessionKey, body: Document) -> int:
+        """Whether this call erased it: another purger may be faster, and a renewal may have
+        written the document again."""
+        try:
+            if _is_chunk(body):
+                await self._container.delete(body["id"], key.session_id)
+            else:
+                await self._container.replace(stub_document(body), body["_etag"])
+        except (NotFound, PreconditionFailed):
+            return 0
+        return 1
 
 
-def _stub(body: Document) -> Document:
-    kept = ("id", "session_id", "user_id", "app_name", "incarnation", "seq", "schema_version")
-    kind = body.get("document_type")
-    return {name: body[name] for name in kept if name in body} | {
-        "document_type": kind if kind in (TOMBSTONE, RESTORED) else STUB,
-        "event_id": body.get("event_id", ""),
-        "stamp": 0,
-        "ttl": PURGED_TTL,
-    }
+def _is_chunk(body: Document) -> bool:
+    return body.get("document_type") == CHUNK
+
+
+def _place(body: Document) -> int:
+    seq = body.get("seq")
+    return int(seq) if isinstance(seq, int | float) else 0
+
+
+def _incarnation(body: Document) -> str:
+    return str(body.get("incarnation"))

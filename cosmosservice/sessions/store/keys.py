@@ -6,11 +6,13 @@ import hashlib
 import logging
 import re
 import secrets
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from cosmosservice.account.container import Document
+from cosmosservice.data_converters.state_scopes import SCOPES, Pair
 from cosmosservice.errors import InvalidIdError
 
 logger = logging.getLogger("cosmosservice")
@@ -19,8 +21,6 @@ MAX_ID_BYTES: Final = 1_023
 MAX_PARTITION_KEY_BYTES: Final = 2_048
 
 SESSION: Final = "session"
-USER_STATE: Final = "user_state"
-APP_STATE: Final = "app_state"
 
 _UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
 
@@ -56,11 +56,38 @@ def _document_id(kind: str, *parts: str) -> str:
     return made
 
 
+class ValuesKey(ABC):
+    """A document that may name large values, which are kept beside it."""
+
+    user_id: str  # partition key
+
+    @property
+    @abstractmethod
+    def document_id(self) -> str: ...
+
+    @cached_property
+    def _values(self) -> str:
+        return f"value-{hashlib.sha256(self.document_id.encode()).hexdigest()[:32]}"
+
+    def value_id(self, generation: str, value: str, number: int) -> str:
+        """Values of one generation are erased together: those of a session's incarnation, or of a
+        state up to its next erasure."""
+        return f"{self._values}-{generation}-{value}-{number:04d}"
+
+    def generation_of(self, value_id: str) -> str:
+        return value_id.removeprefix(f"{self._values}-").partition("-")[0]
+
+    @property
+    def value_range(self) -> tuple[str, str]:
+        """The first id of the values' documents, and one after the last."""
+        return f"{self._values}-", f"{self._values}."
+
+
 @dataclass(frozen=True)
-class StateKey:
+class StateKey(ValuesKey):
     """Where a user's or an app's state is kept."""
 
-    kind: str  # USER_STATE or APP_STATE
+    scope: str  # "user" or "app"
     app_name: str
     user_id: str  # partition key
 
@@ -70,22 +97,26 @@ class StateKey:
             raise InvalidIdError("The app name is empty. Nothing was stored.")
         _check("The app name", app_name)
         _check("The user id", user_id)
-        return cls(USER_STATE, app_name, user_id)
+        return cls(SCOPES.user, app_name, user_id)
 
     @classmethod
     def of_app(cls, app_name: str) -> StateKey:
         _check("The app name", app_name)
         # A partition of its own. A user whose id happens to name it shares the partition,
         # never a document: the ids differ.
-        return cls(APP_STATE, app_name, f"app:{app_name}")
+        return cls(SCOPES.app, app_name, f"app:{app_name}")
+
+    @property
+    def document_type(self) -> str:
+        return f"{self.scope}_state"
 
     @cached_property
     def document_id(self) -> str:
-        return _document_id(self.kind, self.app_name)
+        return _document_id(self.document_type, self.app_name)
 
 
 @dataclass(frozen=True)
-class SessionKey:
+class SessionKey(ValuesKey):
     """One session: its tenant, its partitions and its document ids."""
 
     app_name: str
@@ -104,7 +135,7 @@ class SessionKey:
         _check("The user id", user_id)
         _check("The session id", session_id)
         key = SessionKey(app_name, user_id, session_id)
-        _ = key.document_id, key.app.document_id
+        _ = key.document_id, key.shared.app.document_id
         return key
 
     @staticmethod
@@ -143,12 +174,11 @@ class SessionKey:
         return digest[:16].hex()
 
     @cached_property
-    def user(self) -> StateKey:
-        return StateKey(USER_STATE, self.app_name, self.user_id)
-
-    @cached_property
-    def app(self) -> StateKey:
-        return StateKey.of_app(self.app_name)
+    def shared(self) -> Pair[StateKey]:
+        """The state that this session shares with others."""
+        return Pair(
+            StateKey(SCOPES.user, self.app_name, self.user_id), StateKey.of_app(self.app_name)
+        )
 
     def event_id(self, seq: int, incarnation: str) -> str:
         return f"{self.tenant}.{seq:010d}.{incarnation}"
@@ -167,7 +197,7 @@ class SessionKey:
         return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
 
     def chunk_range(self, incarnation: str) -> tuple[str, str]:
-        """The first id, and one behind the last, of an incarnation's chunks."""
+        """The first id of an incarnation's chunks, and one after the last."""
         return f"{self.tenant}-{incarnation}-", f"{self.tenant}-{incarnation}."
 
     def upload_range(self, incarnation: str, upload: str) -> tuple[str, str]:
@@ -209,14 +239,22 @@ def retention_of(incarnation: str) -> int | None:
     return int(seconds) if seconds.isdecimal() else None
 
 
-def session_ttl(incarnation: str) -> int | None:
-    """TTL of the session document. It is renewed by use, at most every tenth of the retention."""
+def lifetime(incarnation: str) -> int | None:
+    """Seconds after the last write of its document at which a session has expired. Use renews the
+    document, at most every tenth of the retention."""
     retention = retention_of(incarnation)
     return None if retention is None else retention + -(-retention // 10)
 
 
-def event_ttl(incarnation: str) -> int | None:
-    """TTL of events. Longer, since it counts from each event's own writing: the session's use
-    renews it at half, so that a session in use stays whole."""
+def record_ttl(incarnation: str) -> int | None:
+    """TTL of records, chunks and large values. It counts from each document's own writing: use of
+    the session renews it at half of the retention, so that a session in use stays whole."""
     retention = retention_of(incarnation)
     return None if retention is None else 3 * retention
+
+
+def document_ttl(incarnation: str) -> int | None:
+    """TTL of the session document. It stays until all its records have expired, so that they can
+    be found and erased."""
+    retention = retention_of(incarnation)
+    return None if retention is None else 5 * retention

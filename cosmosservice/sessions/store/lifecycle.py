@@ -5,7 +5,7 @@ Restore and purge are announced in the session document first, by If-Match: it d
 them and a re-creation, and whoever meets an announcement completes it.
 
     active ──tombstone──▶ deleted ──▶ restoring ──"restored" record──▶ active
-                             └──────▶ purging ──events become stubs──▶ purged   (expires by TTL)
+                             └──────▶ purging ──records become stubs──▶ purged   (expires by TTL)
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from __future__ import annotations
 import contextlib
 
 from cosmosservice.account.charges import current_operation
-from cosmosservice.account.container import Container
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
+from cosmosservice.account.retries import STEPS
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, UnavailableError
-from cosmosservice.hosting.concurrency import backoff
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
@@ -27,16 +26,14 @@ from cosmosservice.sessions.store.documents import (
     RESTORING,
     TOMBSTONE,
 )
-from cosmosservice.sessions.store.erasure import Erasure
-from cosmosservice.sessions.store.event_log import EventLog, Record, is_deleted, mark
-from cosmosservice.sessions.store.keys import SessionKey, event_ttl
+from cosmosservice.sessions.store.erasure import Erased, Erasure
+from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
 from cosmosservice.sessions.store.log_view import LogViews
 from cosmosservice.sessions.store.projector import Projector
+from cosmosservice.sessions.store.records import Record, is_deleted, new_mark
+from cosmosservice.sessions.store.retention import expired
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
-
-_ATTEMPTS = 60
-_USUAL = 4  # turns of a loop that nobody disturbs
-_IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 
 
 class Lifecycle:
@@ -47,26 +44,25 @@ class Lifecycle:
         documents: SessionDocuments,
         log: EventLog,
         projector: Projector,
-        clock: HybridClock,
+        erasure: Erasure,
         views: LogViews,
-        sessions: Container,
+        clock: HybridClock,
     ) -> None:
         self._documents = documents
         self._log = log
         self._projector = projector
-        self._clock = clock
-        self._sessions = sessions
+        self._erasure = erasure
         self._views = views
-        self._erasure = Erasure(documents, log, views)
+        self._clock = clock
 
     async def delete(self, key: SessionKey) -> None:
         """Soft, and silent if there is nothing to delete."""
-        tombstone = mark(TOMBSTONE)
+        tombstone = new_mark(TOMBSTONE, self._clock.now())
         confirmed = False
-        for attempt in range(_ATTEMPTS):
+        for attempt in STEPS:
             current = await self._look(key, attempt)
-            if current is None or current.status in (DELETED, PURGING, PURGED):
-                if confirmed or not await self.exists(key):
+            if current is None or self.is_gone(current):
+                if confirmed or not await self._documents.probe(key):
                     return
                 confirmed = True
                 continue
@@ -88,26 +84,34 @@ class Lifecycle:
         raise _crowded(key)
 
     async def _look(self, key: SessionKey, attempt: int) -> SessionDocument | None:
-        await backoff(attempt - _USUAL)
+        await STEPS.pause(attempt)
         return await self._documents.read(key)
+
+    def is_gone(self, document: SessionDocument) -> bool:
+        """Whether the session is deleted, purged or expired."""
+        return document.status in (DELETED, PURGING, PURGED) or self.has_expired(document)
+
+    def has_expired(self, document: SessionDocument) -> bool:
+        return expired(document.body, self._clock.now())
 
     async def _place(self, key: SessionKey, tombstone: Record) -> bool:
         """Whether the tombstone stands in its place now: this one, not somebody's like it."""
         try:
-            await self._log.append(key, tombstone, event_ttl(tombstone.incarnation))
+            await self._log.append(key, tombstone, record_ttl(tombstone.incarnation))
         except Conflict:
-            place = await self._log.at(key, tombstone.seq, tombstone.incarnation)
-            return place.event_id == tombstone.event_id
+            before = Marker(tombstone.incarnation, tombstone.seq - 1)
+            found = await self._log.read_after(key, before)
+            return found[0].event_id == tombstone.event_id
         return True
 
     async def restore(self, key: SessionKey) -> None:
         """Brings a deleted session back; silent if it is not deleted."""
         restoring: str | None = None
         confirmed = False
-        for attempt in range(_ATTEMPTS):
+        for attempt in STEPS:
             current = await self._look(key, attempt)
-            if current is None or current.status in (PURGING, PURGED):
-                if not confirmed and await self.exists(key):
+            if current is None or current.status in (PURGING, PURGED) or self.has_expired(current):
+                if not confirmed and await self._documents.probe(key):
                     confirmed = True
                     continue
                 raise SessionNotFoundError(
@@ -119,13 +123,9 @@ class Lifecycle:
                 await self._finish_restore(current)
             elif current.status == DELETED:
                 restoring = current.incarnation
-                try:
-                    await self._documents.replace(current, current.with_status(RESTORING))
-                except (PreconditionFailed, NotFound):
-                    continue
-                announced = self._documents.known(key) or await self._documents.read(key)
-                if announced is not None and announced.status == RESTORING:
-                    await self._finish_restore(announced)
+                body = current.with_status(RESTORING, self._clock.now())
+                with contextlib.suppress(PreconditionFailed, NotFound):
+                    await self._finish_restore(await self._documents.replace(current, body))
             elif restoring is not None:
                 if current.incarnation == restoring:
                     return
@@ -134,55 +134,72 @@ class Lifecycle:
                 )
             elif is_deleted(await self._tail(current)):
                 await self._projector.project(key, current.incarnation)
-            elif confirmed or not await self.exists(key):
+            elif confirmed or not await self._documents.probe(key):
                 return
             else:
                 confirmed = True
         raise _crowded(key)
 
-    async def purge(self, key: SessionKey, *, deleted_before: str | None = None) -> int | None:
+    async def purge(self, key: SessionKey, *, deleted_before: str | None = None) -> Erased | None:
         """Erases a session, deleting it first if need be. Goes on where another call stopped.
 
-        Returns how many documents of the log lost their content or were removed. With
-        `deleted_before` a session that is not deleted, or was so later, is left as it is: None.
+        None: there is nothing to erase. With `deleted_before` a session that is not deleted, or
+        was so later, is left as it is.
         """
         if deleted_before is None:
             await self.delete(key)
-        erased = 0
+        erased: Erased | None = None
         confirmed = False
-        for attempt in range(_ATTEMPTS):
+        for attempt in STEPS:
             current = await self._look(key, attempt)
             if current is None or current.status == PURGED:
-                if not confirmed and await self.exists(key):
+                if not confirmed and await self._documents.probe(key):
                     confirmed = True
                     continue
-                return erased
-            if current.status == ACTIVE and deleted_before is not None:
-                return erased or None  # restored or created anew since somebody looked
-            if current.status == ACTIVE:
-                if erased or not is_deleted(await self._tail(current)):
-                    return erased  # created anew, or restored, by somebody else
+                return await self._swept(key, erased) if deleted_before is None else erased
+            if current.status == ACTIVE and not self.has_expired(current):
+                if deleted_before is not None or erased is not None:
+                    return erased  # restored or created anew, by somebody else
+                if not is_deleted(await self._tail(current)):
+                    return erased
                 await self._projector.project(key, current.incarnation)
             elif current.status == RESTORING:
                 await self._finish_restore(current)
                 return erased
             elif current.status == PURGING:
-                erased += await self._erasure.complete(current)
+                erased = _sum(erased, await self._erasure.complete(current))
             elif deleted_before is not None and not current.updated_at <= deleted_before:
-                return erased or None
+                return erased
             else:
                 await self.announce_purge(current)
         raise _crowded(key)
 
+    async def _swept(self, key: SessionKey, erased: Erased | None) -> Erased | None:
+        found = await self._erasure.sweep(key)
+        return _sum(erased, found) if erased is not None or found.documents else None
+
+    async def sweep_purged(self, key: SessionKey) -> Erased | None:
+        """Another look at a session that was purged a day ago: an upload may have been under way
+        then. None if there is nothing to erase."""
+        current = await self._documents.read(key)
+        if current is None or current.status != PURGED:
+            return None
+        found = await self._erasure.sweep(key)
+        body = current.without() | {"swept": True}
+        with contextlib.suppress(PreconditionFailed, NotFound):
+            await self._documents.replace(current, body)
+        return found if found.documents else None
+
     async def announce_purge(self, document: SessionDocument) -> None:
         """Unless somebody was faster. From then on nothing brings the deleted session back."""
+        body = document.with_status(PURGING, self._clock.now()) | {"state": {}}
         with contextlib.suppress(PreconditionFailed, NotFound):
-            await self._documents.replace(document, document.with_status(PURGING) | {"state": {}})
+            await self._documents.replace(document, body)
 
-    async def purge_replaced(self, key: SessionKey, *, deleted_before: str) -> int | None:
-        """Erases what a session that was created anew has left of its predecessors, and says how
-        many documents that were; None if there is nothing, or they were deleted later."""
-        for attempt in range(_ATTEMPTS):
+    async def purge_replaced(self, key: SessionKey, *, deleted_before: str) -> Erased | None:
+        """Erases what a session that was created anew has left of its predecessors; None if there
+        is nothing, or they were deleted later."""
+        for attempt in STEPS:
             current = await self._look(key, attempt)
             if current is None or not current.replaced:
                 return None
@@ -208,43 +225,34 @@ class Lifecycle:
             return True
         return False
 
-    async def exists(self, key: SessionKey) -> bool:
-        """Decided on the newest version, whatever a read may have shown: a write that cannot
-        succeed, after which this client reads no older version."""
-        self._documents.forget(key)
-        try:
-            await self._sessions.replace(
-                {"id": key.document_id, "user_id": key.user_id}, _IMPOSSIBLE_ETAG
-            )
-        except PreconditionFailed:
-            return True
-        except NotFound:
-            return False
-        raise AssertionError("a replace with an impossible etag succeeded")
-
     async def _tail(self, document: SessionDocument) -> list[Record]:
-        found = await self._log.later(document.key, document.revision + 1)
-        return [record for record in found if record.incarnation == document.incarnation]
+        return await self._log.read(document.key, document.incarnation, after=document.revision)
 
     async def _finish_restore(self, document: SessionDocument) -> None:
         """The record's place is fixed by the document, so that of several helpers one writes it."""
-        restored = mark(RESTORED)
+        restored = new_mark(RESTORED, self._clock.now())
         restored.incarnation, restored.seq = document.incarnation, document.revision + 1
         restored.stamp = self._clock.next()
         try:
-            await self._log.append(document.key, restored, event_ttl(document.incarnation))
+            await self._log.append(document.key, restored, record_ttl(document.incarnation))
         except Conflict:
             pass
         else:
             self._views.extend(document.key, [restored])
-        body = document.with_status(ACTIVE) | {"revision": restored.seq}
+        body = document.with_status(ACTIVE, self._clock.now()) | {"revision": restored.seq}
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
+
+
+def _sum(one: Erased | None, other: Erased) -> Erased:
+    if one is not None:
+        other.add(one)
+    return other
 
 
 def _crowded(key: SessionKey) -> UnavailableError:
     return UnavailableError(
         f"{current_operation.get()}: session {key.session_id!r} is being changed by so many others"
-        f" that {_ATTEMPTS} attempts did not get through. It is not done, or half done; calling it"
-        " again is safe, and goes on from there."
+        f" that {STEPS.attempts} attempts did not get through. It is not done, or half done;"
+        " calling it again is safe, and goes on from there."
     )

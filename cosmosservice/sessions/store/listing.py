@@ -5,35 +5,31 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 from cosmosservice.account.container import Container, Document
-from cosmosservice.data_converters.state_scopes import Scoped
+from cosmosservice.account.failures import NotFound
+from cosmosservice.data_converters.state_scopes import SCOPES, Pair, Scoped
 from cosmosservice.hosting.concurrency import together
+from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ACTIVE
-from cosmosservice.sessions.store.keys import APP_STATE, USER_STATE, SessionKey, StateKey
+from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.projector import Projector
-from cosmosservice.sessions.store.session_documents import SessionDocument
+from cosmosservice.sessions.store.queries import (
+    ALL_OF_APP,
+    ALL_OF_USER,
+    FIRST_PAGE_OF_APP,
+    FIRST_PAGE_OF_USER,
+    NEXT_PAGE_OF_APP,
+    NEXT_PAGE_OF_USER,
+    USER_STATES,
+)
+from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.sessions.store.snapshot import Snapshot
 from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments, parse_state
-
-_ORDER = "ORDER BY c.last_update_time, c.user_id, c.session_id"
-_WANTED = "c.app_name = @app AND c.status = @status"
-# The SDK, which merges the partitions, takes sort keys of one type only: a single document without
-# its names or its time would end the list of an app. A comparison holds for one type, by the index.
-_SOUND = "c.last_update_time >= 0 AND c.user_id >= '' AND c.session_id >= ''"
-_LATER = (
-    "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
-    " OR (c.user_id = @user AND c.session_id > @session))"
-)
-ALL = f"SELECT * FROM c WHERE {_WANTED} {_ORDER}"
-FIRST_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} {_ORDER}"
-NEXT_PAGE = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_LATER} {_ORDER}"
-ALL_OF_APP = f"SELECT * FROM c WHERE {_WANTED} AND {_SOUND} {_ORDER}"
-FIRST_PAGE_OF_APP = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_SOUND} {_ORDER}"
-NEXT_PAGE_OF_APP = f"SELECT TOP @limit * FROM c WHERE {_WANTED} AND {_SOUND} AND {_LATER} {_ORDER}"
-USER_STATES = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
 
 _AT_ONCE = 16
 
@@ -43,10 +39,21 @@ _Position = tuple[float, str, str]  # (last update, user, session): unique, and 
 class Listing:
     """Sessions of a user or of all users of an app."""
 
-    def __init__(self, container: Container, states: StateDocuments, projector: Projector) -> None:
+    def __init__(
+        self,
+        container: Container,
+        documents: SessionDocuments,
+        states: StateDocuments,
+        values: LargeValues,
+        projector: Projector,
+        clock: HybridClock,
+    ) -> None:
         self._container = container
+        self._documents = documents
         self._states = states
+        self._values = values
         self._projector = projector
+        self._clock = clock
 
     async def page(
         self,
@@ -62,17 +69,22 @@ class Listing:
             return [], None
         app_key = StateKey.of_app(app_name)
         user_key = StateKey.of_user(app_name, user_id) if user_id is not None else None
+        position = None if continuation is None else _position(continuation)
         # What this process appended a moment ago is listed as it is; what others did follows.
         await self._projector.flush(_concerns(app_name, user_id))
-        parameters: dict[str, Any] = {"app": app_name, "status": status}
+        parameters: dict[str, Any] = {
+            "app": app_name,
+            "status": status,
+            "now": self._clock.now(),
+        }
         across = user_id is None
         if limit is None:
-            text = ALL_OF_APP if across else ALL
+            text = ALL_OF_APP if across else ALL_OF_USER
         else:
-            text = FIRST_PAGE_OF_APP if across else FIRST_PAGE
-        if continuation is not None:
-            text = NEXT_PAGE_OF_APP if across else NEXT_PAGE
-            parameters |= zip(("time", "user", "session"), _position(continuation), strict=True)
+            text = FIRST_PAGE_OF_APP if across else FIRST_PAGE_OF_USER
+        if position is not None:
+            text = NEXT_PAGE_OF_APP if across else NEXT_PAGE_OF_USER
+            parameters |= zip(("time", "user", "session"), position, strict=True)
         listed = self._listed(text, parameters, user_id, limit)
         app_state = self._states.read(app_key)
         if user_key is None and limit is not None:  # not the state of every user for some of them
@@ -81,8 +93,11 @@ class Listing:
         else:
             users_found = self._users(app_name, user_key)
             (found, more), app, users = await together(listed, app_state, users_found)
-        snapshots = [_snapshot(key, body, app, users.get(key.user_id)) for key, body in found]
-        return snapshots, _continuation(snapshots[-1]) if more else None
+        snapshots = []
+        for key, body in found:
+            user = users.get(key.user_id) or StateDocument(key.shared.user)
+            snapshots.append(await self._snapshot(key, body, Pair(user, app)))
+        return snapshots, _continuation(*found[-1]) if more else None
 
     async def _listed(
         self, text: str, parameters: dict[str, Any], user_id: str | None, limit: int | None
@@ -102,7 +117,7 @@ class Listing:
         ids = sorted(users_found)
         users: dict[str, StateDocument] = {}
         for start in range(0, len(ids), _AT_ONCE):
-            some = [StateKey(USER_STATE, app_name, user) for user in ids[start : start + _AT_ONCE]]
+            some = [StateKey(SCOPES.user, app_name, user) for user in ids[start : start + _AT_ONCE]]
             found = await together(*map(self._states.read, some))
             users |= {key.user_id: state for key, state in zip(some, found, strict=True)}
         return users
@@ -111,12 +126,41 @@ class Listing:
         if user is not None:
             return {user.user_id: await self._states.read(user)}
         found = await self._container.query(USER_STATES, {"app": app_name})
+        wanted = StateKey.of_user(app_name, "").document_type
         return {
             user_id: parse_state(StateKey.of_user(app_name, user_id), body)
             for body in found
-            if body.get("document_type") == USER_STATE
+            if body.get("document_type") == wanted
             and isinstance(user_id := body.get("user_id"), str)
         }
+
+    async def _snapshot(
+        self, key: SessionKey, body: Document, shared: Pair[StateDocument]
+    ) -> Snapshot:
+        document = SessionDocument(key, body, "")
+        try:
+            state = await self._values.whole(key, document.state)
+            changes = await self._documents.initial_changes(document)
+        except NotFound:  # a large value was replaced since the list was read
+            newer = await self._documents.read(key)
+            document = newer if newer is not None else SessionDocument(key, body, "")
+            state, changes = document.state.inline, Pair({}, {})
+            if newer is not None:
+                state = await self._values.whole(key, newer.state)
+                changes = await self._documents.initial_changes(newer)
+        return Snapshot(
+            key,
+            None,
+            [],
+            Scoped(
+                state,
+                Pair(
+                    await self._states.whole(shared.user, changes.user),
+                    await self._states.whole(shared.app, changes.app),
+                ),
+            ),
+            document.last_update_time,
+        )
 
 
 def _keyed(found: list[Document]) -> list[tuple[SessionKey, Document]]:
@@ -135,32 +179,21 @@ def _concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool
     return lambda key: key.app_name == app_name and user_id in (None, key.user_id)
 
 
-def _snapshot(
-    key: SessionKey, body: Document, app: StateDocument, user: StateDocument | None
-) -> Snapshot:
-    document = SessionDocument(key, body, "")
-    user = user or StateDocument(key.user)
-    return Snapshot(
-        key,
-        None,
-        [],
-        Scoped(
-            document.state,
-            user.overlaid(document.pending_changes(USER_STATE)),
-            app.overlaid(document.pending_changes(APP_STATE)),
-        ),
-        document.last_update_time,
-    )
-
-
-def _continuation(last: Snapshot) -> str:
-    position = [last.last_update_time, last.key.user_id, last.key.session_id]
+def _continuation(key: SessionKey, body: Document) -> str:
+    last = body.get("last_update_time")
+    time = float(last) if isinstance(last, int | float) else 0.0
+    position = [time, key.user_id, key.session_id]
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode("ascii")
 
 
 def _position(continuation: str) -> _Position:
     try:
         last, user, session = json.loads(base64.urlsafe_b64decode(continuation.encode()))
-        return float(last), str(user), str(session)
-    except (ValueError, TypeError, binascii.Error):
+        if not isinstance(last, int | float) or not isinstance(user, str):
+            raise ValueError
+        if not math.isfinite(last) or not isinstance(session, str):
+            raise ValueError
+        json.dumps([user, session]).encode()
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError, binascii.Error):
         raise ValueError("continuation is not one that list_sessions_page returned.") from None
+    return float(last), user, session

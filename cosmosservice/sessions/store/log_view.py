@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from cosmosservice.account.cache import Cache
-from cosmosservice.sessions.store.event_log import EventLog, Record
-from cosmosservice.sessions.store.keys import APP_STATE, USER_STATE, SessionKey
+from cosmosservice.data_converters.state_scopes import Pair
+from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state_documents import Changes, newest, record_changes
 
 
 class LogView:
-    """Records of one incarnation without a gap. Events never change, so this only grows; but a
-    body that is awaited may come to light."""
+    """Records of one incarnation without a gap. Events never change, so this only grows."""
 
-    __slots__ = ("awaited", "changes", "first_seq", "ids", "incarnation", "records", "size")
+    __slots__ = ("changes", "first_seq", "ids", "incarnation", "records", "size")
 
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
         self.incarnation = incarnation
@@ -20,10 +20,7 @@ class LogView:
         self.records = list(records)  # its own: it grows while readers hold theirs
         self.size = 200 + sum(record.size for record in records)
         self.ids = {record.event_id: record for record in records if record.is_event}
-        self.awaited = [record for record in records if record.awaited]
-        self.changes: dict[str, Changes] = {
-            kind: record_changes(records, kind) for kind in (USER_STATE, APP_STATE)
-        }
+        self.changes: Pair[Changes] = record_changes(records)
 
     @property
     def first(self) -> int:
@@ -52,16 +49,13 @@ class LogView:
             following += 1
             self.records.append(record)
             self.size += record.size
-            if record.awaited:
-                self.awaited.append(record)
             if record.is_event:
                 self.ids[record.event_id] = record
-            if record.deltas.shared:
-                for kind, known in self.changes.items():
-                    self.changes[kind] = newest((known, record_changes([record], kind)))
+            if record.deltas.has_shared:
+                self.changes = self.changes.map(newest, record_changes([record]))
 
     def after(self, seq: int) -> list[Record] | None:
-        """The records behind `seq`; None if some of them are not in hand."""
+        """The records after a place; None if some of them are not in hand."""
         if seq + 1 < self.first:
             return None
         return self.records[max(0, seq + 1 - self.first) :] if self.records else []
@@ -76,15 +70,6 @@ class LogViews:
     def of(self, key: SessionKey) -> LogView | None:
         found: LogView | None = self._cache.get(key.tenant)
         return found
-
-    async def seen_again(self, key: SessionKey, log: EventLog) -> LogView | None:
-        """The view; None if a body that it lacks can be read by now. Everything else in it is as
-        it will ever be."""
-        view = self.of(key)
-        if view is not None and view.awaited and await log.came_to_light(key, view.awaited):
-            self.drop(key)
-            return None
-        return view
 
     def drop(self, key: SessionKey) -> None:
         self._cache.drop(key.tenant)

@@ -1,35 +1,46 @@
-"""Reading a session: its documents and its events side by side, put together consistently."""
+"""Reading a session: its documents and its records side by side, put together consistently.
+
+The parts may be read from replicas of different age. They are accepted only if the records reach
+the document's revision without a gap. A gap is lag or damage, and the write path tells which.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from cosmosservice.data_converters.state_scopes import Scoped, plain
-from cosmosservice.errors import SessionNotFoundError, UnavailableError
+from cosmosservice.account.charges import current_operation
+from cosmosservice.account.failures import NotFound
+from cosmosservice.account.retries import VISIBILITY
+from cosmosservice.data_converters.state_scopes import Pair, Scoped, plain
+from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
-from cosmosservice.sessions.store.documents import ACTIVE, DELETED, PURGED, PURGING, RESTORING
-from cosmosservice.sessions.store.event_log import EventLog, Record, is_deleted
-from cosmosservice.sessions.store.keys import APP_STATE, USER_STATE, Marker, SessionKey, StateKey
+from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.documents import ACTIVE, RESTORING
+from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.keys import Marker, SessionKey, StateKey
+from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.log_view import LogView, LogViews
-from cosmosservice.sessions.store.projector import Projector, report_holes
-from cosmosservice.sessions.store.retention import must_renew
+from cosmosservice.sessions.store.projector import Projector, report_damage
+from cosmosservice.sessions.store.records import (
+    Record,
+    after,
+    is_deleted,
+    missing_places,
+    of_incarnation,
+)
+from cosmosservice.sessions.store.retention import expired, must_renew
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
 from cosmosservice.sessions.store.snapshot import Snapshot
-from cosmosservice.sessions.store.state_documents import StateDocuments, newest
-
-_ATTEMPTS = 12
-_HOLE_ATTEMPTS = 3
+from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments, newest
 
 
-@dataclass(frozen=True)
-class Position:
-    """Where a reading of a log, page by page, goes on."""
+@dataclass
+class _Call:
+    """What one call has learnt of the log while it was read again."""
 
-    incarnation: str
-    after: str  # the id of the last document that was read
+    holes: set[int] = field(default_factory=set)  # places that are known to be empty
 
 
 class SessionReader:
@@ -39,91 +50,120 @@ class SessionReader:
         self,
         documents: SessionDocuments,
         states: StateDocuments,
+        values: LargeValues,
         log: EventLog,
         views: LogViews,
         projector: Projector,
         lifecycle: Lifecycle,
+        clock: HybridClock,
     ) -> None:
         self._documents = documents
         self._states = states
+        self._values = values
         self._log = log
         self._views = views
         self._projector = projector
         self._lifecycle = lifecycle
+        self._clock = clock
 
-    async def read(self, key: SessionKey, newest_events: int | None = None) -> Snapshot | None:
-        """One round trip deep: session, user and app document and the events side by side."""
-        for attempt in range(_ATTEMPTS):
-            if attempt > 1:
-                await asyncio.sleep(0.01 * 2 ** min(attempt, 6))
-            view = await self._views.seen_again(key, self._log)
+    async def read(
+        self, key: SessionKey, newest_events: int | None = None, *, confirmed: bool = False
+    ) -> Snapshot | None:
+        """One round trip deep: session, user and app document and the records side by side.
+
+        A state that the session really had, whole. With `confirmed`, the newest one.
+        """
+        call = _Call()
+        if confirmed:
+            await self.confirm(key)
+        for attempt in VISIBILITY:
+            await VISIBILITY.pause(attempt)
+            view = self._views.of(key)
             document, user, app, fetched = await together(
                 self._documents.read(key),
-                self._states.read(key.user),
-                self._states.read(key.app),
+                *map(self._states.read, key.shared),
                 self._fetch(key, view, newest_events),
             )
-            if document is None or document.status in (DELETED, PURGING, PURGED):
+            if document is None or not self._is_readable(document):
                 self._views.drop(key)
                 return None
             if document.status == RESTORING:
                 await self._lifecycle.complete(document)
                 continue
-            records = await self._assemble(document, view, fetched, newest_events, attempt)
+            records = await self._assemble(document, view, fetched, newest_events, call)
             if records is None:
                 continue
-            behind = _after(records, document.revision)
-            if is_deleted(behind):
+            if is_deleted(after(records, document.revision)):
                 await self._projector.project(key, document.incarnation)
                 return None
-            known = self._views.take(key, document.incarnation, document.first_seq, records)
-            pending = {kind: document.pending_changes(kind) for kind in (USER_STATE, APP_STATE)}
-            user_changes = newest((pending[USER_STATE], known.changes[USER_STATE]))
-            app_changes = newest((pending[APP_STATE], known.changes[APP_STATE]))
-            behind_documents = user.pending(user_changes) or app.pending(app_changes)
-            unmerged = document.unmerged is not None
-            if behind or behind_documents or unmerged or must_renew(document.body):
-                self._projector.schedule(key, document.incarnation)
-            times = [record.timestamp for record in behind if record.is_event]
-            # Not what the view has: an append of this process may have made it longer meanwhile.
-            last = records[-1].seq if records else 0
-            return Snapshot(
-                key,
-                Marker(document.incarnation, max(last, document.revision)),
-                _newest_events(known, records, newest_events),
-                Scoped(
-                    fold(document.state, behind),
-                    user.overlaid(user_changes),
-                    app.overlaid(app_changes),
-                ),
-                times[-1] if times else document.last_update_time,
-            )
+            try:
+                return await self._snapshot(document, Pair(user, app), records, newest_events)
+            except NotFound:  # a large value was replaced meanwhile
+                await self._documents.probe(key)
         raise UnavailableError(
-            f"get_session: the documents of session {key.session_id!r} do not fit together, again"
-            " and again: the store's replicas are far apart. Nothing was changed."
+            f"{current_operation.get()}: the documents of session {key.session_id!r} were read"
+            " from replicas that are too far apart. Nothing was changed."
         )
 
-    async def user_state(self, key: StateKey) -> dict[str, Any]:
-        return plain((await self._states.read(key)).state)
+    async def confirm(self, key: SessionKey) -> None:
+        """After this, no read of this client of the session is older than now."""
+        await together(self._documents.probe(key), self._log.probe(key, 0, "probe"))
 
-    async def events_after(
-        self, key: SessionKey, position: Position | None, count: int
-    ) -> tuple[list[Record], Position | None]:
-        """Up to `count` records, straight from the store, and where to go on."""
-        document = await self._documents.read(key)
-        if document is not None and document.status != ACTIVE:
-            document = None
-        if position is None:
-            if document is None:
-                return [], None
-            position = Position(document.incarnation, key.first_id(document.first_seq))
-        elif document is None or document.incarnation != position.incarnation:
-            raise SessionNotFoundError(
-                f"iter_events: session {key.session_id!r} was deleted while its events were read."
-            )
-        found, following = await self._log.next(key, position.after, count)
-        mine = [record for record in found if record.incarnation == position.incarnation]
-        return mine, Position(position.incarnation, following) if following else None
+    async def current(self, key: SessionKey) -> SessionDocument | None:
+        """The document of a living session, in its newest version."""
+        for attempt in VISIBILITY:
+            await VISIBILITY.pause(attempt)
+            document = await self._documents.read(key)
+            if document is None or not self._is_readable(document):
+                return None
+            if document.status == ACTIVE:
+                return document
+            await self._lifecycle.complete(document)
+        return None
+
+    def _is_readable(self, document: SessionDocument) -> bool:
+        return document.status in (ACTIVE, RESTORING) and not expired(
+            document.body, self._clock.now()
+        )
+
+    async def _snapshot(
+        self,
+        document: SessionDocument,
+        shared: Pair[StateDocument],
+        records: list[Record],
+        count: int | None,
+    ) -> Snapshot:
+        """Raises NotFound if a large value is gone."""
+        key, new = document.key, after(records, document.revision)
+        known = self._views.take(key, document.incarnation, document.first_seq, records)
+        initial = await self._documents.initial_changes(document)
+        changes = initial.map(newest, known.changes)
+        state = await self._values.whole(key, fold(document.state, new))
+        of_user = await self._states.whole(shared.user, changes.user)
+        of_app = await self._states.whole(shared.app, changes.app)
+        late = new or any(shared.map(StateDocument.missing, changes))
+        self._schedule(document, late=bool(late))
+        times = [record.timestamp for record in new if record.is_event]
+        # Not what the view has: an append of this process may have made it longer meanwhile.
+        last = records[-1].seq if records else 0
+        return Snapshot(
+            key,
+            Marker(document.incarnation, max(last, document.revision)),
+            _newest_events(known, records, count),
+            Scoped(state, Pair(of_user, of_app)),
+            times[-1] if times else document.last_update_time,
+        )
+
+    def _schedule(self, document: SessionDocument, *, late: bool) -> None:
+        """What this reader found late will be written; and what would expire otherwise."""
+        key, incarnation = document.key, document.incarnation
+        if must_renew(document.body, self._clock.now()):
+            self._projector.schedule(key, incarnation, at_once=True)
+        elif late:
+            self._projector.schedule(key, incarnation)
+
+    async def user_state(self, key: StateKey) -> dict[str, Any]:
+        return plain(await self._states.whole(await self._states.read(key), {}))
 
     async def _fetch(
         self, key: SessionKey, view: LogView | None, count: int | None
@@ -131,16 +171,13 @@ class SessionReader:
         """What is not in hand: (older than the view, newer than the view)."""
         if view is None:
             if count is None:
-                return [], await self._log.later(key, 0)
-            return [], await self._log.newest(key, max(count, 1))
-        newer = self._log.later(key, view.last + 1)
+                return [], await self._log.read(key)
+            return [], await self._log.read(key, newest=max(count, 1))
+        newer = self._log.read(key, after=view.last)
         missing = None if count is None else count - len(view.records)
         if view.whole or (missing is not None and missing <= 0):
             return [], await newer
-        if missing is None:
-            older = self._log.later(key, view.first_seq, view.first)
-        else:
-            older = self._log.newest(key, missing, view.first_seq, view.first)
+        older = self._log.read(key, after=view.first_seq - 1, before=view.first, newest=missing)
         found = await together(older, newer)
         return found[0], found[1]
 
@@ -150,53 +187,69 @@ class SessionReader:
         view: LogView | None,
         fetched: tuple[list[Record], list[Record]],
         count: int | None,
-        attempt: int,
+        call: _Call,
     ) -> list[Record] | None:
         """The records in hand, without a gap and at least up to the document's revision; None if
-        the parts were read at moments that do not fit, so that they must be read again."""
-        key, incarnation, first_seq = document.key, document.incarnation, document.first_seq
+        the parts must be read again."""
+        key, incarnation = document.key, document.incarnation
         if view is not None and view.incarnation != incarnation:
             self._views.drop(key)
             return None
-        older, newer = fetched
-        # Appends of this process may have made the view longer while the rest was read.
-        middle = _in_hand(view, document.revision, count)
-        found = older + newer
-        mine = [r for r in found if r.incarnation == incarnation and r.seq >= first_seq]
-        records = mine
-        if middle:
-            first, last = middle[0].seq, middle[-1].seq
-            before, after = (
-                [r for r in mine if r.seq < first],
-                [r for r in mine if r.seq > last],
-            )
-            records = before + middle + after if before or after else middle
+        records = _joined(document, view, fetched, count)
+        begin = document.first_seq
         if count is not None:
-            enough = sum(record.is_event for record in records) >= count
-            wanted = document.revision + 1 if enough else first_seq
-            if records and records[0].seq > wanted:
-                records = await self._between(document, wanted, records[0].seq) + records
-            elif not records and not view and (found or document.revision >= first_seq):
-                # Events of an expired session, whose places went further, hid this one's end.
-                records = await self._between(document, min(wanted, document.revision), None)
-        last = records[-1].seq if records else first_seq - 1
-        begin = records[0].seq if records and count is not None else first_seq
-        if last < document.revision or _has_hole(records, begin):
-            if attempt < _HOLE_ATTEMPTS:
-                return None
-            # Not a matter of time: documents were removed by other hands.
-            report_holes(document, records, begin)
+            hidden = view is None and not records and any(fetched)
+            records, begin = await self._extended(document, records, count, hidden=hidden)
+        missing = missing_places(records, begin, document.revision)
+        if not missing:
+            return records
+        unproved = [seq for seq in missing if seq not in call.holes]
+        if unproved:
+            call.holes |= await self._log.prove_holes(key, incarnation, unproved)
+            return None
+        report_damage(key, missing)
         return records
 
-    async def _between(
-        self, document: SessionDocument, first: int, before: int | None
-    ) -> list[Record]:
-        found = await self._log.later(document.key, first, before)
-        return [record for record in found if record.incarnation == document.incarnation]
+    async def _extended(
+        self, document: SessionDocument, records: list[Record], count: int, *, hidden: bool
+    ) -> tuple[list[Record], int]:
+        """With enough records before the newest ones, and the place where they begin: all that the
+        document has not followed yet, and `count` events. With `hidden`, the newest records are
+        those of other incarnations, and this one's are before them."""
+        enough = sum(record.is_event for record in records) >= count
+        begin = document.revision + 1 if enough else document.first_seq
+        if hidden:
+            begin = max(min(begin, document.revision), document.first_seq)
+        end = records[0].seq if records else None
+        if hidden or (end is not None and end > begin):
+            earlier = await self._log.read(
+                document.key, document.incarnation, after=begin - 1, before=end
+            )
+            records = earlier + records
+        return records, min(begin, records[0].seq) if records else begin
+
+
+def _joined(
+    document: SessionDocument,
+    view: LogView | None,
+    fetched: tuple[list[Record], list[Record]],
+    count: int | None,
+) -> list[Record]:
+    """What was in hand and what was fetched, of the document's incarnation and in order."""
+    older, newer = fetched
+    found = of_incarnation(older + newer, document.incarnation, document.first_seq)
+    # Appends of this process may have made the view longer while the rest was read.
+    middle = _in_hand(view, document.revision, count)
+    if not middle:
+        return found
+    first, last = middle[0].seq, middle[-1].seq
+    before = [record for record in found if record.seq < first]
+    following = [record for record in found if record.seq > last]
+    return before + middle + following if before or following else middle
 
 
 def _in_hand(view: LogView | None, revision: int, count: int | None) -> list[Record]:
-    """What the view has of what is needed: the `count` newest, and all behind the revision."""
+    """What the view has of what is needed: the `count` newest, and all after the revision."""
     if view is None:
         return []
     if count is None:
@@ -206,18 +259,6 @@ def _in_hand(view: LogView | None, revision: int, count: int | None) -> list[Rec
     if sum(record.is_event for record in newest_ones) < count:  # tombstones are among them
         return list(view.records)
     return newest_ones
-
-
-def _after(records: list[Record], seq: int) -> list[Record]:
-    """The records behind `seq`, which are usually few."""
-    start = len(records)
-    while start and records[start - 1].seq > seq:
-        start -= 1
-    return records[start:]
-
-
-def _has_hole(records: list[Record], begin: int) -> bool:
-    return bool(records) and records[-1].seq - begin + 1 != len(records)
 
 
 def _newest_events(view: LogView, records: list[Record], count: int | None) -> list[Record]:

@@ -1,68 +1,91 @@
-"""Sessions with a ttl: one in use stays whole, an unused one goes with all its events.
+"""Sessions with a ttl: one in use stays whole, an unused one goes with all its records.
 
-Cosmos counts a document's TTL from its own last write, so use must renew it. The session
-document is renewed by every write and, when only read, once a tenth of the ttl has passed. Its
-events live three times as long and are renewed at half of the ttl, by writing them again as they
-are. So nothing expires under a session in use, and nothing outlives an unused one for long.
+Cosmos DB counts a document's TTL from its own last write, so use must renew it. The session
+document says when the session expires, and every write of it moves that. It is renewed by use once
+a tenth of the ttl has passed. Its records live three times as long and are renewed at half of the
+ttl, by writing them again as they are. All times are the server's. So nothing expires under a
+session in use, and the document of an expired one stays until its records have gone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.hosting.concurrency import together
-from cosmosservice.sessions.store.keys import SessionKey, retention_of
+from cosmosservice.sessions.store.documents import ACTIVE, PURGED
+from cosmosservice.sessions.store.keys import SessionKey, document_ttl, lifetime, retention_of
+from cosmosservice.sessions.store.queries import NOT_RENEWED
 
 _AT_ONCE = 8
-_now = time.time
-OLD = "SELECT * FROM c WHERE c.id >= @first AND c.id < @last AND c._ts < @before"
 
 
-def must_renew(body: Document) -> bool:
-    """Whether the session document should be written to stay, though nothing changed."""
-    return _older(body, "renewed_at", 0.1)
-
-
-def must_renew_events(body: Document) -> bool:
-    return _older(body, "events_renewed_at", 0.5)
-
-
-def renewed(body: Document, *, events: bool) -> Document:
-    """The session document as it should be written now."""
-    if retention_of(str(body.get("incarnation", ""))) is None:
+def timed(body: Document, now: float) -> Document:
+    """The session document as it is written now: the write renews it."""
+    incarnation = str(body.get("incarnation", ""))
+    seconds = lifetime(incarnation)
+    if seconds is None or body.get("status") == PURGED:
         return body
-    now = _now()
-    return body | {"renewed_at": now} | ({"events_renewed_at": now} if events else {})
+    return body | {"ttl": document_ttl(incarnation), "expires_at": now + seconds}
 
 
-async def renew_events(container: Container, key: SessionKey, incarnation: str) -> None:
-    """Writes every document of the session's log again that has lived half of the ttl."""
+def expired(body: Document, now: float) -> bool:
+    at = body.get("expires_at")
+    return isinstance(at, int | float) and at <= now and body.get("status") != PURGED
+
+
+def must_renew(body: Document, now: float) -> bool:
+    """Whether the session document should be written to stay, though nothing changed."""
+    retention = _retention_in_use(body)
+    if retention is None:
+        return False
+    at = body.get("expires_at")
+    return not isinstance(at, int | float) or at - now < retention
+
+
+def must_renew_records(body: Document, now: float) -> bool:
+    retention = _retention_in_use(body)
+    since = body.get("events_renewed_at")
+    if retention is None:
+        return False
+    return not isinstance(since, int | float) or now - since > retention / 2
+
+
+async def renew_records(
+    events: Container, sessions: Container, key: SessionKey, incarnation: str, now: float
+) -> None:
+    """Writes every record, chunk and large value of the session again that has lived half of the
+    ttl."""
     retention = retention_of(incarnation)
     assert retention is not None
-    parameters = {
-        "first": key.first_chunk_id,
-        "last": key.last_id,
-        "before": int(_now() - retention / 2),
-    }
+    before = int(now - retention / 2)
+    await _renew(
+        events, key.session_id, (key.first_chunk_id, key.last_id), before, {None, incarnation}
+    )
+    await _renew(sessions, key.user_id, key.value_range, before, {None})
 
+
+async def _renew(
+    container: Container,
+    partition: str,
+    ids: tuple[str, str],
+    before: int,
+    incarnations: set[str | None],
+) -> None:
     async def renew(document: Document) -> None:
         body = {name: value for name, value in document.items() if not name.startswith("_")}
         # Expired or purged in between, or renewed by somebody else: all the same.
         with contextlib.suppress(NotFound, PreconditionFailed):
             await container.replace(body, document["_etag"])
 
-    async for page in container.pages(OLD, parameters, key.session_id):
-        due = [document for document in page if document.get("incarnation") in (None, incarnation)]
+    parameters = {"first": ids[0], "last": ids[1], "before": before}
+    async for page in container.pages(NOT_RENEWED, parameters, partition):
+        due = [document for document in page if document.get("incarnation") in incarnations]
         for start in range(0, len(due), _AT_ONCE):
             await together(*(renew(document) for document in due[start : start + _AT_ONCE]))
 
 
-def _older(body: Document, name: str, part: float) -> bool:
-    retention = retention_of(str(body.get("incarnation", "")))
-    since = body.get(name)
-    if retention is None or body.get("status") != "active":
-        return False
-    return not isinstance(since, int | float) or _now() - since > retention * part
+def _retention_in_use(body: Document) -> int | None:
+    """The retention of a session that is in use; None if nothing of it has to be renewed."""
+    return retention_of(str(body.get("incarnation", ""))) if body.get("status") == ACTIVE else None

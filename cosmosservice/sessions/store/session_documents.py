@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.account.cache import Cache
 from cosmosservice.account.container import NOT_MODIFIED, Container, Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters import to_json, wire_size
+from cosmosservice.data_converters.state_scopes import SCOPES, Pair
 from cosmosservice.errors import StorageError
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
@@ -23,19 +22,14 @@ from cosmosservice.sessions.store.documents import (
     TOMBSTONE,
     iso,
 )
-from cosmosservice.sessions.store.event_log import Record
-from cosmosservice.sessions.store.keys import APP_STATE, SessionKey
-from cosmosservice.sessions.store.state_documents import Changes
+from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.large_values import LargeValues
+from cosmosservice.sessions.store.records import Record
+from cosmosservice.sessions.store.retention import timed
+from cosmosservice.sessions.store.state import State
+from cosmosservice.sessions.store.state_documents import NO_CHANGES, Changes, stamped
 
 logger = logging.getLogger("cosmosservice")
-
-
-@dataclass(frozen=True)
-class Left:
-    """What user and app state had no room for: of which event on, and of the creation's."""
-
-    first: int | None = None
-    initial: bool = False
 
 
 class SessionDocument:
@@ -50,11 +44,11 @@ class SessionDocument:
         self._size = 0
         self.status = self._one_of(STATUSES, "status", ACTIVE)
         self.first_seq = self._int("first_seq", 1)
-        state = body.get("state")
         # Without a state, or without a revision, everything is folded again from the beginning.
         start = self.first_seq - 1
-        self.revision = self._int("revision", start) if isinstance(state, dict) else start
-        self.state: Document = state if isinstance(state, dict) else {}
+        has_state = isinstance(body.get("state"), dict)
+        self.revision = self._int("revision", start) if has_state else start
+        self.state = State.of(body)
 
     @property
     def size(self) -> int:
@@ -88,21 +82,31 @@ class SessionDocument:
         return str(self.body.get("updated_at", ""))
 
     @property
-    def pending(self) -> Document:
-        """Initial user and app state that may not have been merged yet."""
-        found = self.body.get("pending")
-        return found if isinstance(found, dict) else {}
-
-    def pending_changes(self, kind: str) -> Changes:
-        if not self.pending:
+    def initial(self) -> Document:
+        """User and app state that the session was created with and that may not be merged yet."""
+        found = self.body.get("initial")
+        if isinstance(found, dict):
+            return found
+        early = self.body.get("pending")  # as documents had it before there were large values
+        if not isinstance(early, dict):
             return {}
-        scope = self.pending.get("app" if kind == APP_STATE else "user")
-        number = self.pending.get("stamp")
-        stamp = (
-            int(number) if isinstance(number, int | float) else 0,
-            f"create-{self.body.get('incarnation')}",
-        )
-        return {k: (stamp, v) for k, v in scope.items()} if isinstance(scope, dict) else {}
+        return {"stamp": early.get("stamp")} | {
+            scope: {"state": early[scope]} for scope in SCOPES if scope in early
+        }
+
+    @property
+    def initial_stamp(self) -> int:
+        number = self.initial.get("stamp")
+        return int(number) if isinstance(number, int | float) else 0
+
+    @property
+    def named(self) -> State:
+        """All large values that it names: of its state, and of what it was created with."""
+        large = dict(self.state.large)
+        for scope in SCOPES:
+            found = State.of(self.initial.get(scope)).large
+            large |= {f"{scope}:{key}": ref for key, ref in found.items()}
+        return State({}, large)
 
     @property
     def replaced(self) -> Document:
@@ -116,17 +120,11 @@ class SessionDocument:
         found = self.replaced.get("first_seq")
         return int(found) if isinstance(found, int | float) else 1
 
-    def left_behind(self) -> Document | None:
+    def as_predecessor(self) -> Document | None:
         """What a session that is created in the place of this one must say of it."""
         if self.status != DELETED:
             return None  # purged: nothing is left
         return self.replaced or {"first_seq": self.first_seq, "deleted_at": self.updated_at}
-
-    @property
-    def unmerged(self) -> int | None:
-        """The first event whose user or app state did not fit into its document."""
-        found = self.body.get("unmerged")
-        return int(found) if isinstance(found, int | float) else None
 
     def _int(self, name: str, default: int) -> int:
         found = self.body.get(name)
@@ -150,21 +148,18 @@ class SessionDocument:
         )
         return default
 
-    def without(self, name: str) -> Document:
-        return {k: v for k, v in self.body.items() if not k.startswith("_") and k != name}
+    def without(self, *names: str) -> Document:
+        """Its own fields but these."""
+        return {k: v for k, v in self.body.items() if not k.startswith("_") and k not in names}
 
-    def with_status(self, status: str) -> Document:
-        body = {k: v for k, v in self.body.items() if not k.startswith("_")}
-        return body | {"status": status, "updated_at": iso(time.time())}
+    def with_status(self, status: str, now: float) -> Document:
+        return self.without() | {"status": status, "updated_at": iso(now)}
 
-    def followed(self, records: list[Record], left: Left) -> Document:
-        """The document as of the last of these records, which follow its revision."""
-        body = self.with_status(self.status) | {"state": fold(self.state, records)}
-        if not left.initial:
-            body.pop("pending", None)
-        body.pop("unmerged", None)
-        if left.first is not None:
-            body["unmerged"] = left.first
+    def followed(self, records: list[Record], state: State, now: float) -> Document:
+        """The document as of the last of these records, which follow its revision, and with this
+        state. Its initial user and app state is merged by now."""
+        body = self.without("initial", "pending", "large") | state.fields
+        body |= {"status": self.status, "updated_at": iso(now)}
         for record in records:
             body["revision"] = record.seq
             if record.is_event and math.isfinite(record.timestamp):
@@ -176,21 +171,24 @@ class SessionDocument:
         return body
 
 
-def fold(state: Document, records: Iterable[Record]) -> Document:
+def fold(state: State, records: Iterable[Record]) -> State:
     """The session's state after these records."""
-    result = dict(state)
+    changes: Document = {}
     for record in records:
-        result.update(record.deltas.session)
-    return result
+        changes.update(record.deltas.session)
+    return state.updated(changes)
 
 
 class SessionDocuments:
     """Reads and writes session documents, remembering what it has seen."""
 
-    def __init__(self, container: Container, cache: Cache, clock: HybridClock) -> None:
+    def __init__(
+        self, container: Container, cache: Cache, clock: HybridClock, values: LargeValues
+    ) -> None:
         self._container = container
         self._cache = cache
         self._clock = clock
+        self._values = values
 
     def known(self, key: SessionKey) -> SessionDocument | None:
         found: SessionDocument | None = self._cache.get(key)
@@ -200,7 +198,7 @@ class SessionDocuments:
         self._cache.drop(key)
 
     async def read(self, key: SessionKey) -> SessionDocument | None:
-        """As it is now; None if there is none."""
+        """None if there is none."""
         known = self.known(key)
         try:
             found: Any = await self._container.read(
@@ -214,20 +212,36 @@ class SessionDocuments:
             return known
         return self._remember(SessionDocument(key, found, str(found.get("_etag", ""))))
 
-    async def create(self, key: SessionKey, body: Document) -> None:
-        """Raises Conflict if there is one."""
-        etag = await self._container.create(body)
-        self._remember(SessionDocument(key, body, etag))
+    async def initial_changes(self, document: SessionDocument) -> Pair[Changes]:
+        """The user and app state that the session was created with, while it may not be merged."""
+        if not document.initial:
+            return NO_CHANGES
+        stamp = document.initial_stamp, f"create-{document.body.get('incarnation')}"
+        given = SCOPES.map(lambda scope: State.of(document.initial.get(scope)))
+        user = await self._values.whole(document.key, given.user)
+        app = await self._values.whole(document.key, given.app)
+        return Pair(stamped(user, stamp), stamped(app, stamp))
 
-    async def replace(self, current: SessionDocument, body: Document) -> None:
+    async def probe(self, key: SessionKey) -> bool:
+        """Whether there is one, decided on the newest version. After this, no read of this client
+        in the user's partition is older than now."""
+        self.forget(key)
+        return await self._container.probe(key.document_id, key.user_id)
+
+    async def create(self, key: SessionKey, body: Document) -> SessionDocument:
+        """Raises Conflict if there is one."""
+        body = timed(body, self._clock.now())
+        etag = await self._container.create(body)
+        return self._remember(SessionDocument(key, body, etag))
+
+    async def replace(self, current: SessionDocument, body: Document) -> SessionDocument:
         """Raises PreconditionFailed if somebody was faster, NotFound if it is gone."""
         self.forget(current.key)
+        body = timed(body, self._clock.now())
         etag = await self._container.replace(body, current.etag)
-        self._remember(SessionDocument(current.key, body, etag))
+        return self._remember(SessionDocument(current.key, body, etag))
 
     def _remember(self, document: SessionDocument) -> SessionDocument:
-        stamp = document.pending.get("stamp")
-        if isinstance(stamp, int):
-            self._clock.observe(stamp)
+        self._clock.observe(document.initial_stamp)
         self._cache.put(document.key, document)
         return document

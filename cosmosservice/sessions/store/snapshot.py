@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cosmosservice.data_converters.state_scopes import Scoped
-from cosmosservice.sessions.store.event_log import Record
 from cosmosservice.sessions.store.keys import Marker, SessionKey
+from cosmosservice.sessions.store.records import Record
 
 
 @dataclass

@@ -7,7 +7,6 @@ order does not matter, so anybody may apply anything again: an append, a repair,
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,28 +14,31 @@ from typing import Any
 from cosmosservice.account.cache import Cache
 from cosmosservice.account.container import NOT_MODIFIED, Container, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
+from cosmosservice.account.retries import CONTENTION, VISIBILITY
 from cosmosservice.data_converters import to_json, wire_size
-from cosmosservice.data_converters.state_scopes import Scoped
-from cosmosservice.errors import TooLargeError, UnavailableError
-from cosmosservice.hosting.concurrency import backoff, retrieve
+from cosmosservice.data_converters.state_scopes import Pair
+from cosmosservice.errors import StorageError, TooLargeError, UnavailableError
+from cosmosservice.hosting.concurrency import retrieve, together
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ITEM_LIMIT, state_document
-from cosmosservice.sessions.store.event_log import Record
-from cosmosservice.sessions.store.keys import APP_STATE, StateKey
+from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.large_values import LargeValues, least_size
+from cosmosservice.sessions.store.records import Record
+from cosmosservice.sessions.store.state import State
 
-_ATTEMPTS = 60
+_STAMP_BYTES = 80  # that a key takes besides its value: its stamp, and its name again
 
 Stamp = tuple[int, str]  # (hybrid clock, event id)
 Changes = dict[str, tuple[Stamp, Any]]  # key: (stamp, value)
 
-
-def changes_of(deltas: Scoped, kind: str, stamp: Stamp) -> Changes:
-    """What an event does to the state document of this kind."""
-    scope = deltas.app if kind == APP_STATE else deltas.user
-    return {key: (stamp, value) for key, value in scope.items()}
+NO_CHANGES: Pair[Changes] = Pair({}, {})
 
 
-def newest(changes: Iterable[Changes]) -> Changes:
+def stamped(state: Document, stamp: Stamp) -> Changes:
+    return {key: (stamp, value) for key, value in state.items()}
+
+
+def newest(*changes: Changes) -> Changes:
     """Several changes as one."""
     result: Changes = {}
     for each in changes:
@@ -46,12 +48,16 @@ def newest(changes: Iterable[Changes]) -> Changes:
     return result
 
 
-def record_changes(records: Iterable[Record], kind: str) -> Changes:
-    return newest(
-        changes_of(record.deltas, kind, (record.stamp, record.event_id))
-        for record in records
-        if record.deltas.shared
-    )
+def record_changes(records: Iterable[Record]) -> Pair[Changes]:
+    """What these events do to the user's and the app's state."""
+    shared = [record for record in records if record.deltas.has_shared]
+    if not shared:
+        return NO_CHANGES
+    made = [
+        record.deltas.shared.map(lambda state, r=record: stamped(state, (r.stamp, r.event_id)))
+        for record in shared
+    ]
+    return Pair(newest(*(each.user for each in made)), newest(*(each.app for each in made)))
 
 
 @dataclass
@@ -60,8 +66,9 @@ class StateDocument:
 
     key: StateKey
     etag: str | None = None
-    state: Document = field(default_factory=dict)
+    state: State = field(default_factory=State)
     stamps: Document = field(default_factory=dict)
+    erased: int = 0  # the stamp of the last erasure
     size: int = 200
 
     def stamp(self, key: str) -> Stamp | None:
@@ -70,64 +77,43 @@ class StateDocument:
             return int(found[0]), str(found[1])
         return None
 
-    def pending(self, changes: Changes) -> Changes:
-        """Those changes that this document does not have yet."""
+    def missing(self, changes: Changes) -> Changes:
+        """Those changes that this document does not have yet. What is older than the last erasure
+        was erased, wherever it comes from."""
         missing: Changes = {}
         for key, (stamp, value) in changes.items():
             current = self.stamp(key)
-            if current is None or current < stamp:
+            if (current is None or current < stamp) and stamp[0] > self.erased:
                 missing[key] = (stamp, value)
         return missing
 
-    def overlaid(self, changes: Changes) -> Document:
+    def overlaid(self, changes: Changes) -> State:
         """The state with the changes applied."""
-        missing = self.pending(changes)
-        if not missing:
-            return self.state
-        return self.state | {key: value for key, (_, value) in missing.items()}
-
-    def fitting(self, changes: Changes) -> tuple[Changes, Changes]:
-        """Those of the pending changes that there is room for, and the others. What makes the
-        document smaller comes first, then what is older."""
-
-        def growth(key: str) -> int:
-            stamp, value = changes[key]
-            old = self.stamp(key)
-            before = _entry_size(key, self.state.get(key), old) if old is not None else 0
-            return _entry_size(key, value, stamp) - before
-
-        grows = {key: growth(key) for key in self.pending(changes)}
-        fit: Changes = {}
-        rest: Changes = {}
-        size = self.size
-        for key in sorted(grows, key=lambda key: (grows[key] > 0, changes[key][0])):
-            fits = grows[key] <= 0 or size + grows[key] <= ITEM_LIMIT
-            (fit if fits else rest)[key] = changes[key]
-            size += grows[key] if fits else 0
-        return fit, rest
+        return self.state.updated({k: value for k, (_, value) in self.missing(changes).items()})
 
     def merged(self, changes: Changes) -> StateDocument:
-        missing = self.pending(changes)
+        missing = self.missing(changes)
+        stamps = {key: list(stamp) for key, (stamp, _) in missing.items()}
         return StateDocument(
-            self.key,
-            self.etag,
-            self.state | {key: value for key, (_, value) in missing.items()},
-            self.stamps | {key: list(stamp) for key, (stamp, _) in missing.items()},
+            self.key, self.etag, self.overlaid(changes), self.stamps | stamps, self.erased
         )
-
-
-def _entry_size(key: str, value: Any, stamp: Stamp) -> int:
-    return wire_size(to_json({key: value})) + wire_size(to_json({key: list(stamp)}))
 
 
 class StateDocuments:
     """Reads and merges user and app state. Lives on one event loop."""
 
-    def __init__(self, container: Container, cache: Cache, clock: HybridClock) -> None:
+    def __init__(
+        self, container: Container, cache: Cache, clock: HybridClock, values: LargeValues
+    ) -> None:
         self._container = container
         self._cache = cache
         self._clock = clock
+        self._values = values
         self._waiting: dict[StateKey, _Merge] = {}
+
+    async def read_shared(self, key: SessionKey) -> Pair[StateDocument]:
+        """The state that a session shares."""
+        return Pair(*await together(*map(self.read, key.shared)))
 
     async def read(self, key: StateKey) -> StateDocument:
         """As it is now. What this process has seen and nobody changed is not sent again."""
@@ -143,28 +129,56 @@ class StateDocuments:
         assert isinstance(found, dict)
         return self._remember(parse_state(key, found))
 
+    async def whole(self, document: StateDocument, changes: Changes) -> Document:
+        """All values, with the changes applied. A value that is gone was replaced by a newer one,
+        which is in a newer version of the document."""
+        for attempt in VISIBILITY:
+            await VISIBILITY.pause(attempt)
+            try:
+                return await self._values.whole(document.key, document.overlaid(changes))
+            except NotFound:
+                document = await self.read_newest(document.key)
+        raise StorageError(
+            f"A large value of the {document.key.scope}: state of {document.key.app_name!r} is"
+            " missing from the store. Write the key again."
+        )
+
+    async def read_newest(self, key: StateKey) -> StateDocument:
+        self._cache.drop(key)
+        await self._container.probe(key.document_id, key.user_id)
+        return await self.read(key)
+
     def check_size(self, key: StateKey, delta: Mapping[str, Any], operation: str) -> None:
-        """Refuses, before anything is stored, what would not fit into the document."""
+        """Refuses, before anything is stored, more keys than the document can name."""
         if not delta:
             return
         known: StateDocument | None = self._cache.get(key)
-        size = wire_size(to_json(dict(delta))) + (known.size if known is not None else 0)
-        if size > ITEM_LIMIT and known is not None:  # much of it may replace what is there
-            size = known.size + wire_size(to_json(known.state | dict(delta)))
-            size -= wire_size(to_json(known.state))
+        size = least_size(delta) + _STAMP_BYTES * len(delta)
+        if known is not None and size + known.size > ITEM_LIMIT:
+            values = known.state.updated(delta).inline
+            names = known.stamps.keys() | delta.keys()
+            size = least_size(values) + _bytes(known.state.large) + _STAMP_BYTES * len(names)
         if size > ITEM_LIMIT:
-            scope = "app:" if key.kind == APP_STATE else "user:"
             raise TooLargeError(
-                f"{operation}: the {scope} state of {key.app_name!r} would have about {size:,}"
-                f" bytes; one Cosmos DB document takes {ITEM_LIMIT:,}. Nothing was stored."
+                f"{operation}: the {key.scope}: state of {key.app_name!r} would have too many"
+                f" keys: one Cosmos DB document, with {ITEM_LIMIT:,} bytes, names them all."
+                " Nothing was stored."
             )
 
-    async def merge(self, key: StateKey, changes: Changes) -> Changes:
-        """Makes the changes durable, and returns those that the document has no room for. Changes
-        that wait for one document go out together."""
-        return await self.begin(key, changes)
+    async def merge_shared(self, key: SessionKey, changes: Pair[Changes]) -> None:
+        """Merges into both documents side by side."""
+        of_user, of_app = (self._begin(*both) for both in zip(key.shared, changes, strict=True))
+        try:
+            await of_user
+            await of_app
+        finally:
+            of_app.close()  # if it was not awaited; the write goes on
 
-    def begin(self, key: StateKey, changes: Changes) -> Coroutine[Any, Any, Changes]:
+    async def merge(self, key: StateKey, changes: Changes) -> None:
+        """Makes the changes durable. Changes that wait for one document go out together."""
+        await self._begin(key, changes)
+
+    def _begin(self, key: StateKey, changes: Changes) -> Coroutine[Any, Any, None]:
         """Like `merge`, but under way before it is awaited."""
         if not changes:
             return _nothing()
@@ -173,64 +187,84 @@ class StateDocuments:
             waiting = self._waiting[key] = _Merge(after=waiting)
             waiting.task = asyncio.create_task(self._run(key, waiting))
             waiting.task.add_done_callback(retrieve)
-        waiting.changes = newest((waiting.changes, changes))
+        waiting.changes = newest(waiting.changes, changes)
         assert waiting.task is not None
-        return _of(changes, waiting.task)
+        return _shielded(waiting.task)
 
-    async def erase(self, key: StateKey) -> None:
-        """Removes the document."""
-        with contextlib.suppress(NotFound):
-            await self._container.delete(key.document_id, key.user_id)
-        self._cache.drop(key)
+    async def erase(self, key: StateKey, after: int = 0) -> int:
+        """Erases the state, and says how many documents lost their content.
+
+        What is left says when: no change up to then, or with a stamp up to `after`, ever comes
+        back, whoever still has it.
+        """
+        self._clock.observe(after)
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            current = await self.read_newest(key)
+            stamp = self._clock.next()
+            try:
+                await self._put(state_document(key, State(), {}, stamp), current.etag)
+            except (Conflict, PreconditionFailed, NotFound):
+                continue
+            self._cache.drop(key)
+            values = await self._values.erase(key, str(stamp).__ne__)
+            return values + bool(current.stamps)
+        raise self._crowded(key)
 
     async def settle(self) -> None:
         """Waits for the merges under way."""
         tasks = [each.task for each in self._waiting.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, key: StateKey, merge: _Merge) -> Changes:
+    async def _run(self, key: StateKey, merge: _Merge) -> None:
         if merge.after is not None and merge.after.task is not None:
             await asyncio.wait([merge.after.task])
         merge.after, merge.started = None, True
         try:
-            return await self._write(key, merge.changes)
+            await self._write(key, merge.changes)
         finally:
             if self._waiting.get(key) is merge:
                 del self._waiting[key]
 
-    async def _write(self, key: StateKey, changes: Changes) -> Changes:
+    async def _write(self, key: StateKey, changes: Changes) -> None:
         known: StateDocument | None = self._cache.get(key)
-        for attempt in range(_ATTEMPTS):
+        mine: dict[str, Document] = {}
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
             current = known if known is not None else await self.read(key)
-            fit, rest = current.fitting(changes)
-            if rest and known is not None:  # others may have made room
-                known = None
-                continue
             known = None
-            if not fit:
-                return rest
-            new = current.merged(fit)
-            document = state_document(key, new.state, new.stamps)
+            if not current.missing(changes):  # somebody else merged or erased them
+                await self._values.discard(key, State(), current.state, mine)
+                return
+            new = current.merged(changes)
+            new.state = await self._values.stored(
+                key, str(new.erased), new.state, current.state, mine
+            )
+            document = state_document(key, new.state, new.stamps, new.erased)
             try:
-                if current.etag is None:
-                    new.etag = await self._container.create(document)
-                else:
-                    new.etag = await self._container.replace(document, current.etag)
+                new.etag = await self._put(document, current.etag)
             except (Conflict, PreconditionFailed, NotFound):
                 self._cache.drop(key)
-                await backoff(attempt)
                 continue
-            except TooLargeError:  # Cosmos DB counts otherwise than we do
-                return rest | fit
-            new.size = wire_size(to_json(document))
+            new.size = _bytes(document)
             self._remember(new)
-            return rest
-        raise UnavailableError(
+            await self._values.discard(key, current.state, new.state, mine)
+            return
+        raise self._crowded(key)
+
+    async def _put(self, document: Document, etag: str | None) -> str:
+        if etag is None:
+            return await self._container.create(document)
+        return await self._container.replace(document, etag)
+
+    def _crowded(self, key: StateKey) -> UnavailableError:
+        return UnavailableError(
             f"The state document of {key.app_name!r} is being changed by so many others that"
-            f" {_ATTEMPTS} attempts to add to it failed."
+            f" {CONTENTION.attempts} attempts to change it failed."
         )
 
     def _remember(self, document: StateDocument) -> StateDocument:
+        self._clock.observe(document.erased)
         for key in document.stamps:
             stamp = document.stamp(key)
             if stamp is not None:
@@ -246,25 +280,28 @@ class _Merge:
     after: _Merge | None
     changes: Changes = field(default_factory=dict)
     started: bool = False
-    task: asyncio.Task[Changes] | None = None
+    task: asyncio.Task[None] | None = None
 
 
-async def _of(changes: Changes, task: asyncio.Task[Changes]) -> Changes:
-    """What of these changes has no room, once the write that they are in is done."""
-    rest = await asyncio.shield(task)
-    return {name: changes[name] for name in rest if name in changes}
+async def _shielded(task: asyncio.Task[None]) -> None:
+    await asyncio.shield(task)
 
 
-async def _nothing() -> Changes:
-    return {}
+async def _nothing() -> None:
+    pass
+
+
+def _bytes(value: Any) -> int:
+    return wire_size(to_json(value))
 
 
 def parse_state(key: StateKey, found: Document) -> StateDocument:
-    state, stamps = found.get("state"), found.get("stamps")
+    stamps, erased = found.get("stamps"), found.get("erased")
     return StateDocument(
         key,
         str(found.get("_etag", "")),
-        state if isinstance(state, dict) else {},
+        State.of(found),
         stamps if isinstance(stamps, dict) else {},
-        wire_size(to_json(found)),
+        int(erased) if isinstance(erased, int | float) else 0,
+        _bytes(found),
     )

@@ -10,7 +10,6 @@ copy that was cut short goes on where it stopped: the target itself is the recor
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
@@ -21,12 +20,12 @@ from google.adk.sessions import Session
 from cosmosservice.account.failures import Conflict
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.data_converters.state_scopes import Scoped, split
-from cosmosservice.errors import TooLargeError
 from cosmosservice.sessions.store.documents import ACTIVE, session_document
-from cosmosservice.sessions.store.event_log import Record, event_record
 from cosmosservice.sessions.store.keys import SessionKey, new_incarnation
+from cosmosservice.sessions.store.records import Record, event_record
 from cosmosservice.sessions.store.session_documents import SessionDocument, fold
-from cosmosservice.sessions.store.state_documents import Changes
+from cosmosservice.sessions.store.state import State
+from cosmosservice.sessions.store.state_documents import stamped
 from cosmosservice.sessions.store.store import SessionStore
 
 IMPORT = "cosmosservice-import"
@@ -63,7 +62,7 @@ class Importer:
         except Conflict:  # somebody writes to the session
             return Outcome.DIFFERENT
         await self._store.projector.project(key, document.incarnation)
-        await self._share(key, state, shared_stamp(stamp, session))
+        await self._share(key, state, shared_stamp(stamp, session, self._store.clock.now()))
         if created:
             return Outcome.COPIED
         return Outcome.RESUMED if missing else Outcome.PRESENT
@@ -73,15 +72,16 @@ class Importer:
     ) -> bool:
         if await self._store.documents.read(key) is not None:
             return False
-        told = fold({}, wanted)
+        told = fold(State(), wanted).inline
+        incarnation = new_incarnation()
+        # What no event tells was there from the beginning.
+        first = State({name: v for name, v in state.session.items() if name not in told})
         body = session_document(
             key,
-            incarnation=new_incarnation(),
+            incarnation=incarnation,
             first_seq=1,
-            # What no event tells was there from the beginning.
-            state={name: value for name, value in state.session.items() if name not in told},
-            now=wanted[0].timestamp if wanted else session.last_update_time,
-            pending=None,
+            state=await self._store.values.stored(key, incarnation, first),
+            now=_finite(wanted[0].timestamp if wanted else session.last_update_time),
         )
         try:
             await self._store.documents.create(key, body)
@@ -91,8 +91,8 @@ class Importer:
         return True
 
     async def _present(self, key: SessionKey, document: SessionDocument) -> list[Record]:
-        found = await self._store.log.later(key, document.first_seq)
-        return [record for record in found if record.incarnation == document.incarnation]
+        await self._store.reader.confirm(key)
+        return await self._store.log.read(key, document.incarnation, after=document.first_seq - 1)
 
     async def _append(
         self,
@@ -104,26 +104,17 @@ class Importer:
         """Returns the last stamp of the log."""
         stamp = present[-1].stamp if present else 0
         for seq, record in enumerate(missing, document.first_seq + len(present)):
-            stamp = max(stamp + 1, _microseconds(record.timestamp))
+            stamp = max(stamp + 1, _microseconds(record.timestamp, self._store.clock.now()))
             record.seq, record.incarnation, record.stamp = seq, document.incarnation, stamp
             await self._store.log.append(key, record)
         return stamp
 
     async def _share(self, key: SessionKey, state: Scoped, stamp: int) -> None:
         """User and app state that the source holds and no event tells."""
-        for target, wanted in ((key.user, state.user), (key.app, state.app)):
-            current = (await self._store.states.read(target)).state
-            changes: Changes = {
-                name: ((stamp, IMPORT), value)
-                for name, value in wanted.items()
-                if name not in current or current[name] != value
-            }
-            rest = await self._store.states.merge(target, changes)
-            if rest:
-                raise TooLargeError(
-                    f"import: the {target.kind} document of {key.app_name!r} has no room for"
-                    f" {', '.join(sorted(rest)[:5])}. The events are stored."
-                )
+        for target, wanted in zip(key.shared, state.shared, strict=True):
+            there = await self._store.states.whole(await self._store.states.read(target), {})
+            new = {n: v for n, v in wanted.items() if n not in there or there[n] != v}
+            await self._store.states.merge(target, stamped(new, (stamp, IMPORT)))
 
 
 def log_of(session: Session, state: Scoped) -> list[Record]:
@@ -132,7 +123,7 @@ def log_of(session: Session, state: Scoped) -> list[Record]:
     Some services fold differently: a None deletes the key, or a dict is merged into a dict.
     """
     records = [_record(event) for event in session.events]
-    told = fold({}, records)
+    told = fold(State(), records).inline
     wrong = [name for name, value in told.items() if state.session.get(name) != value]
     if wrong:
         delta: dict[str, Any] = {name: session.state.get(name) for name in wrong}
@@ -146,9 +137,9 @@ def log_of(session: Session, state: Scoped) -> list[Record]:
     return records
 
 
-def shared_stamp(last: int, session: Session) -> int:
+def shared_stamp(last: int, session: Session, now: float) -> int:
     """Of user and app state that the session shows: later than all that its log has written."""
-    return max(last, _microseconds(session.last_update_time)) + 1
+    return max(last, _microseconds(session.last_update_time, now)) + 1
 
 
 def _record(event: Event) -> Record:
@@ -161,7 +152,10 @@ def _is_beginning(present: Iterable[Record], wanted: list[Record]) -> bool:
     return ids == [record.event_id for record in wanted[: len(ids)]]
 
 
-def _microseconds(timestamp: float) -> int:
+def _microseconds(timestamp: float, now: float) -> int:
     """A stamp of that time, but never of a time to come."""
-    now = time.time_ns() // 1000
-    return min(int(timestamp * 1_000_000), now) if math.isfinite(timestamp) else 0
+    return int(min(timestamp, now) * 1_000_000) if math.isfinite(timestamp) else 0
+
+
+def _finite(timestamp: float) -> float:
+    return timestamp if math.isfinite(timestamp) and timestamp >= 0 else 0.0

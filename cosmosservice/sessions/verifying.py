@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from google.adk.sessions import Session
 
 from cosmosservice.account.container import Document
-from cosmosservice.cli.importer import log_of, shared_stamp
-from cosmosservice.data_converters.state_scopes import split
-from cosmosservice.sessions.store.keys import USER_STATE, SessionKey, StateKey
-from cosmosservice.sessions.store.snapshot import Snapshot
+from cosmosservice.data_converters.state_scopes import SCOPES, split
+from cosmosservice.sessions.importing import log_of, shared_stamp
+from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.state_documents import StateDocument
 from cosmosservice.sessions.store.store import SessionStore
 
@@ -33,7 +32,7 @@ class Verifier:
 
     @property
     def users(self) -> int:
-        return sum(key.kind == USER_STATE for key in self._shared)
+        return sum(key.scope == SCOPES.user for key in self._shared)
 
     @property
     def apps(self) -> int:
@@ -43,7 +42,7 @@ class Verifier:
         """What differs: the number of events, their order, what is in one, the session's state.
         Empty if nothing does."""
         key = SessionKey.of(session.app_name, session.user_id, session.id)
-        found = await store.reader.read(key)
+        found = await store.reader.read(key, confirmed=True)
         if found is None:
             return "it is missing"
         state = split(session.state)
@@ -59,31 +58,32 @@ class Verifier:
             return "its state is another"
         self.sessions += 1
         self.events += len(found.records)
-        self._expect(key.user, state.user, found, session)
-        self._expect(key.app, state.app, found, session)
+        last = found.records[-1].stamp if found.records else 0
+        stamp = shared_stamp(last, session, store.clock.now())
+        for state_key, shared in zip(key.shared, state.shared, strict=True):
+            self._expect(state_key, shared, stamp)
         return ""
 
-    def _expect(self, key: StateKey, state: Document, found: Snapshot, session: Session) -> None:
+    def _expect(self, key: StateKey, state: Document, stamp: int) -> None:
         if not state:
             return
         expected = self._shared.setdefault(key, _Expected())
-        last = found.records[-1].stamp if found.records else 0
         expected.state = state
-        expected.stamp = max(expected.stamp, shared_stamp(last, session))
+        expected.stamp = max(expected.stamp, stamp)
 
     async def shared(self, store: SessionStore) -> list[str]:
         """Where user and app state differs, except by what the target's own agents wrote later."""
         problems = []
         for key, expected in self._shared.items():
-            found = await store.states.read(key)
-            here, there = _set(expected.state), _set(found.state)
+            found = await store.states.read_newest(key)
+            here, there = _set(expected.state), _set(await store.states.whole(found, {}))
             wrong = sorted(
                 name
                 for name in here.keys() | there.keys()
                 if here.get(name) != there.get(name) and not _later(found, name, expected.stamp)
             )
             if wrong:
-                of_user = key.kind == USER_STATE
+                of_user = key.scope == SCOPES.user
                 whose = (
                     f"{key.app_name} / {key.user_id}: user" if of_user else f"{key.app_name}: app"
                 )

@@ -1,0 +1,214 @@
+"""Creating sessions: a new document, or one in the place of a deleted session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from cosmosservice.account.container import Document
+from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
+from cosmosservice.account.retries import STEPS
+from cosmosservice.data_converters.state_scopes import SCOPES, Pair, Scoped
+from cosmosservice.errors import (
+    AlreadyExistsError,
+    StateUpdatePendingError,
+    StorageError,
+    UnavailableError,
+)
+from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.documents import ACTIVE, session_document
+from cosmosservice.sessions.store.keys import (
+    Marker,
+    SessionKey,
+    new_incarnation,
+    record_ttl,
+    retention_of,
+)
+from cosmosservice.sessions.store.large_values import LargeValues
+from cosmosservice.sessions.store.lifecycle import Lifecycle
+from cosmosservice.sessions.store.log_view import LogView, LogViews
+from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
+from cosmosservice.sessions.store.sizes import Sizes
+from cosmosservice.sessions.store.snapshot import Snapshot
+from cosmosservice.sessions.store.state import NO_STATE, State
+from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Creation:
+    """One call, however many attempts it takes."""
+
+    key: SessionKey
+    state: Scoped
+    ttl: int | None
+    mine: set[str] = field(default_factory=set)  # the incarnations of all attempts
+    has_large_values: bool = False
+
+
+class Creating:
+    """Lives on one event loop."""
+
+    def __init__(
+        self,
+        documents: SessionDocuments,
+        states: StateDocuments,
+        values: LargeValues,
+        views: LogViews,
+        lifecycle: Lifecycle,
+        sizes: Sizes,
+        clock: HybridClock,
+    ) -> None:
+        self._documents = documents
+        self._states = states
+        self._values = values
+        self._views = views
+        self._lifecycle = lifecycle
+        self._sizes = sizes
+        self._clock = clock
+
+    async def create(self, key: SessionKey, state: Scoped, ttl: int | None) -> Snapshot:
+        """Raises AlreadyExistsError if there is one."""
+        self._sizes.check(key, state, "create_session")
+        if state.has_shared:
+            # First: what is given must have a later stamp than what is there.
+            shared = await self._states.read_shared(key)
+            document = await self._create(_Creation(key, state, ttl))
+        else:
+            reading = asyncio.ensure_future(self._states.read_shared(key))
+            try:
+                document = await self._create(_Creation(key, state, ttl))
+            except BaseException:
+                reading.cancel()
+                with contextlib.suppress(Exception, asyncio.CancelledError):
+                    await reading
+                raise
+            shared = await self._or_pending(key, reading)
+        return await self._or_pending(key, self._merged(document, shared, state))
+
+    async def _merged(
+        self, document: SessionDocument, shared: Pair[StateDocument], state: Scoped
+    ) -> Snapshot:
+        """The new session, once its user and app state is merged."""
+        changes = await self._documents.initial_changes(document)
+        await self._states.merge_shared(document.key, changes)
+        return Snapshot(
+            document.key,
+            Marker(document.incarnation, document.revision),
+            [],
+            Scoped(
+                state.session,
+                Pair(
+                    await self._states.whole(shared.user, changes.user),
+                    await self._states.whole(shared.app, changes.app),
+                ),
+            ),
+            document.last_update_time,
+        )
+
+    async def _or_pending(self, key: SessionKey, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except StorageError as problem:
+            raise StateUpdatePendingError(
+                f"create_session: the session {key.session_id!r} IS created, but user: and app:"
+                f" state could not be read or merged: {problem} Get the session to go on with"
+                " it; whoever reads it next repairs the rest.",
+                status=problem.status,
+            ) from None
+
+    async def _create(self, creation: _Creation) -> SessionDocument:
+        key = creation.key
+        current: SessionDocument | None = None
+        for attempt in STEPS:
+            await STEPS.pause(attempt)
+            try:
+                document = await self._attempt(creation, current)
+            except (Conflict, PreconditionFailed, NotFound):
+                self._documents.forget(key)
+            else:
+                return await self._created(creation, document)
+            current = await self._documents.read(key)
+            if current is None:
+                continue
+            if current.incarnation in creation.mine:  # the answer to our write was lost
+                return await self._created(creation, current)
+            if await self._lifecycle.complete(current):
+                current = None
+            elif current.status == ACTIVE and not self._lifecycle.has_expired(current):
+                await self._discard(creation, current)
+                raise AlreadyExistsError(f"Session with id {key.session_id} already exists.")
+            elif not _outlives(creation.ttl, current):
+                await self._lifecycle.announce_purge(current)
+                current = None
+        raise UnavailableError(
+            f"create_session: session {key.session_id!r} is created and deleted by others all the"
+            " time. Nothing was stored."
+        )
+
+    async def _attempt(
+        self, creation: _Creation, current: SessionDocument | None
+    ) -> SessionDocument:
+        """Each attempt has an incarnation of its own, and any of them found in the store is ours.
+        `current` is what is left of a session that is gone."""
+        key, state = creation.key, creation.state
+        incarnation = new_incarnation(creation.ttl)
+        creation.mine.add(incarnation)
+        body = session_document(
+            key,
+            incarnation=incarnation,
+            first_seq=1 if current is None else current.revision + 1,
+            state=await self._stored(creation, incarnation, state.session),
+            now=self._clock.now(),
+            initial=await self._initial(creation, incarnation),
+            replaced=None if current is None else current.as_predecessor(),
+        )
+        if current is None:
+            return await self._documents.create(key, body)
+        document = await self._documents.replace(current, body)
+        await self._values.discard(key, current.named, NO_STATE, {})
+        return document
+
+    async def _stored(self, creation: _Creation, incarnation: str, values: Document) -> State:
+        state = await self._values.stored(
+            creation.key, incarnation, State(values), ttl=record_ttl(incarnation)
+        )
+        creation.has_large_values |= bool(state.large)
+        return state
+
+    async def _initial(self, creation: _Creation, incarnation: str) -> Document | None:
+        """User and app state stays in the session document until it is merged: a creator that
+        dies in between must not have dropped it."""
+        if not creation.state.has_shared:
+            return None
+        initial: Document = {"stamp": self._clock.next()}
+        for scope, values in zip(SCOPES, creation.state.shared, strict=True):
+            if values:
+                initial[scope] = (await self._stored(creation, incarnation, values)).fields
+        return initial
+
+    async def _created(self, creation: _Creation, document: SessionDocument) -> SessionDocument:
+        await self._discard(creation, document)
+        if document.revision == document.first_seq - 1:
+            view = LogView(document.incarnation, document.first_seq, [])
+            self._views.put(document.key, view)
+        return document
+
+    async def _discard(self, creation: _Creation, document: SessionDocument) -> None:
+        """Removes the large values of attempts that did not succeed."""
+        others = creation.mine - {document.incarnation}
+        if creation.has_large_values and others:
+            with contextlib.suppress(StorageError):
+                await self._values.erase(creation.key, others.__contains__)
+
+
+def _outlives(ttl: int | None, predecessor: SessionDocument) -> bool:
+    """Whether the new document will say where its predecessor's records are as long as there are
+    any. One that expires does not, if they do not."""
+    if predecessor.as_predecessor() is None:
+        return True
+    return ttl is None or retention_of(predecessor.incarnation) is not None

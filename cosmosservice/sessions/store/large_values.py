@@ -1,0 +1,216 @@
+"""State of any size: large values live in documents of their own, beside the one that names them.
+
+A state document holds small values itself (`state`) and says of each large one where it is
+(`large`). A large value is written before the document that names it, under a name that nobody
+else has, and never changed; so an unchanged value is neither written nor read again. It is removed
+once a newer version of the document no longer names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from cosmosservice.account.cache import Cache
+from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.data_converters import from_json, to_json, wire_size
+from cosmosservice.errors import StorageError
+from cosmosservice.hosting.concurrency import together
+from cosmosservice.sessions.store.documents import value_document
+from cosmosservice.sessions.store.keys import ValuesKey
+from cosmosservice.sessions.store.packing import (
+    Damaged,
+    checksum,
+    chunk_count,
+    describe,
+    pack,
+    unpack,
+)
+from cosmosservice.sessions.store.queries import IDS_WITH_TIMES
+from cosmosservice.sessions.store.state import NO_STATE, State
+
+logger = logging.getLogger("cosmosservice")
+
+# A value with more bytes of JSON is large.
+INLINE: Final = 32_000
+# If the small values together have more, the largest of them count as large.
+TOGETHER: Final = 1_000_000
+# A value with less is never worth a document of its own.
+LEAST: Final = 400
+
+_AT_ONCE = 8
+
+
+class _Value:
+    """A large value in the cache: its text, which nobody can change."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+
+    @property
+    def size(self) -> int:
+        return len(self.raw) + 200
+
+
+class LargeValues:
+    """Stores, loads and removes large values. Lives on one event loop."""
+
+    def __init__(self, container: Container, cache: Cache) -> None:
+        self._container = container
+        self._cache = cache
+
+    async def stored(
+        self,
+        key: ValuesKey,
+        generation: str,
+        state: State,
+        known: State = NO_STATE,
+        mine: dict[str, Document] | None = None,
+        ttl: int | None = None,
+    ) -> State:
+        """The state with its large values stored.
+
+        A value that the document has now (`known`) is not stored again, nor is one that an
+        earlier attempt of the caller stored in this generation (`mine`).
+        """
+        found = _to_move(state.inline)
+        if not found:
+            return state
+        there = {
+            str(ref.get("sha256")): ref for ref in known.large.values() if isinstance(ref, dict)
+        }
+        mine = {} if mine is None else mine
+        refs = {}
+        for name, raw in found.items():
+            sha256 = checksum(raw)
+            ref = there.get(sha256) or mine.get(f"{generation} {sha256}")
+            if ref is None:
+                ref = await self._store(key, generation, raw, ttl)
+                mine[f"{generation} {sha256}"] = ref
+            refs[name] = ref
+        inline = {name: value for name, value in state.inline.items() if name not in found}
+        return State(inline, state.large | refs)
+
+    async def _store(
+        self, key: ValuesKey, generation: str, raw: bytes, ttl: int | None
+    ) -> Document:
+        chunks = await pack(raw)
+        value = secrets.token_hex(8)
+        ref = {"generation": generation, "value": value} | describe(raw, chunks)
+
+        async def create(number: int, data: str) -> None:
+            document = value_document(
+                key, generation=generation, value=value, number=number, data=data
+            )
+            if ttl is not None:
+                document["ttl"] = ttl
+            with contextlib.suppress(Conflict):  # nobody else has this id: the answer was lost
+                await self._container.create(document)
+
+        await together(*(create(number, data) for number, data in enumerate(chunks)))
+        self._cache.put(ref["sha256"], _Value(raw))
+        return ref
+
+    async def whole(self, key: ValuesKey, state: State) -> Document:
+        """All values. Raises NotFound if one is gone: then the state is no longer the newest."""
+        if not state.large:
+            return state.inline
+        names = list(state.large)
+        loaded = await together(*(self._load(key, state.large[name]) for name in names))
+        return state.inline | dict(zip(names, loaded, strict=True))
+
+    async def _load(self, key: ValuesKey, ref: Any) -> Any:
+        known: _Value | None = self._cache.get(ref.get("sha256")) if isinstance(ref, dict) else None
+        if known is None:
+            try:
+                ids = _ids(key, ref)
+                found = await together(*(self._container.read(each, key.user_id) for each in ids))
+                known = _Value(await unpack(found, ref))
+            except (Damaged, KeyError) as problem:
+                raise StorageError(
+                    f"A large value of the state in document {key.document_id!r} is damaged:"
+                    f" {problem}. Write the key again."
+                ) from None
+            self._cache.put(ref["sha256"], known)
+        return from_json(known.raw)
+
+    async def discard(
+        self, key: ValuesKey, before: State, now: State, mine: Mapping[str, Document]
+    ) -> None:
+        """Removes what the version before named, or the caller stored, and the document does not
+        name now. What this misses goes with the document, at the latest."""
+        kept = {ref.get("value") for ref in now.large.values() if isinstance(ref, dict)}
+        for ref in [*before.large.values(), *mine.values()]:
+            if isinstance(ref, dict) and ref.get("value") not in kept:
+                try:
+                    await self._remove(_ids(key, ref), key)
+                except Exception as problem:
+                    logger.debug("An unused value stays in the store: %s", type(problem).__name__)
+
+    async def erase(
+        self, key: ValuesKey, is_dead: Callable[[str], bool], *, before: float = 0.0
+    ) -> int:
+        """Removes the values of dead generations, whichever version of the document names them,
+        and those of all others that were written before a time. Says how many documents."""
+        first, last = key.value_range
+        found = await self._container.query(
+            IDS_WITH_TIMES, {"first": first, "last": last}, key.user_id
+        )
+        gone = [
+            str(each["id"])
+            for each in found
+            if is_dead(key.generation_of(str(each["id"]))) or each.get("_ts", before) < before
+        ]
+        await self._remove(gone, key)
+        return len(gone)
+
+    async def _remove(self, ids: Iterable[str], key: ValuesKey) -> None:
+        async def remove(each: str) -> None:
+            with contextlib.suppress(NotFound):
+                await self._container.delete(each, key.user_id)
+
+        todo = list(ids)
+        for start in range(0, len(todo), _AT_ONCE):
+            await together(*map(remove, todo[start : start + _AT_ONCE]))
+
+
+def least_size(values: Mapping[str, Any]) -> int:
+    """Bytes that these values take in their document at least, however many are moved out."""
+    whole = _bytes(dict(values))
+    if whole <= INLINE:
+        return whole
+    return sum(len(name) + min(_bytes(value), LEAST) + 8 for name, value in values.items())
+
+
+def _to_move(inline: Document) -> dict[str, bytes]:
+    """The texts of the values that must not stay in the document."""
+    whole = _bytes(inline)
+    if whole <= INLINE:
+        return {}
+    texts = {name: to_json(value) for name, value in inline.items()}
+    moved = {name: raw for name, raw in texts.items() if wire_size(raw) > INLINE}
+    whole -= sum(map(wire_size, moved.values()))
+    if whole > TOGETHER:
+        rest = sorted(texts.keys() - moved.keys(), key=lambda name: (-len(texts[name]), name))
+        for name in rest:
+            size = wire_size(texts[name])
+            if whole <= TOGETHER or size < LEAST:
+                break
+            moved[name] = texts[name]
+            whole -= size
+    return moved
+
+
+def _bytes(value: Any) -> int:
+    return wire_size(to_json(value)) if value else 0
+
+
+def _ids(key: ValuesKey, ref: Any) -> list[str]:
+    count, generation, value = chunk_count(ref), str(ref["generation"]), str(ref["value"])
+    return [key.value_id(generation, value, number) for number in range(count)]

@@ -1,0 +1,70 @@
+"""The texts of all queries. Each is answered by the index of its container, or says why not."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cosmosservice.sessions.store.documents import DELETED, PURGED, PURGING, STUB_FIELDS
+
+# --- Events container: a range of ids is a range of the log.
+
+_RANGE: Final = "FROM c WHERE c.id >= @first AND c.id < @last"
+
+RECORDS: Final = f"SELECT * {_RANGE} ORDER BY c.id"
+OLDEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id"
+NEWEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id DESC"
+
+IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
+
+# What a stub keeps, and what tells whether a record is one already: never the content.
+ERASABLE: Final = (
+    f"SELECT {', '.join(f'c.{name}' for name in STUB_FIELDS)},"
+    f" c._etag, c.document_type, c.event_id, c.stamp, c.ttl {_RANGE} ORDER BY c.id"
+)
+
+# Not answered by the index alone. The range is one session.
+NOT_RENEWED: Final = f"SELECT * {_RANGE} AND c._ts < @before"
+
+# --- Sessions container: lists.
+
+_ORDER: Final = "ORDER BY c.last_update_time, c.user_id, c.session_id"
+_LISTED: Final = (
+    "c.app_name = @app AND c.status = @status"
+    " AND (NOT IS_DEFINED(c.expires_at) OR c.expires_at > @now)"
+)
+# The SDK, which merges the partitions, takes sort keys of one type only: a single document without
+# its names or its time would end the list of an app. A comparison holds for one type, by the index.
+_SORTABLE: Final = "c.last_update_time >= 0 AND c.user_id >= '' AND c.session_id >= ''"
+_AFTER: Final = (
+    "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
+    " OR (c.user_id = @user AND c.session_id > @session))"
+)
+ALL_OF_USER: Final = f"SELECT * FROM c WHERE {_LISTED} {_ORDER}"
+FIRST_PAGE_OF_USER: Final = f"SELECT TOP @limit * FROM c WHERE {_LISTED} {_ORDER}"
+NEXT_PAGE_OF_USER: Final = f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_AFTER} {_ORDER}"
+ALL_OF_APP: Final = f"SELECT * FROM c WHERE {_LISTED} AND {_SORTABLE} {_ORDER}"
+FIRST_PAGE_OF_APP: Final = f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_SORTABLE} {_ORDER}"
+NEXT_PAGE_OF_APP: Final = (
+    f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_SORTABLE} AND {_AFTER} {_ORDER}"
+)
+USER_STATES: Final = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
+
+# --- Sessions container: for operators.
+
+_NAMES: Final = "c.app_name, c.user_id, c.session_id"
+
+APPS: Final = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
+NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status)"
+LATEST: Final = (
+    f"SELECT TOP @limit {_NAMES}, c.last_update_time, c.created_at, c.revision, c.first_seq"
+    " FROM c WHERE c.status = @status ORDER BY c.last_update_time DESC"
+)
+LATEST_OF_APP: Final = LATEST.replace("@status", "@status AND c.app_name = @app")
+
+OF_USER: Final = f"SELECT c.id, {_NAMES}, c.status, c.initial.stamp FROM c WHERE c.app_name = @app"
+GONE: Final = (
+    f"SELECT c.id, {_NAMES}, c.status FROM c"
+    f" WHERE (c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before)"
+    f" OR (c.status = '{PURGED}' AND c.updated_at <= @day_ago AND NOT IS_DEFINED(c.swept))"
+    " OR c.replaced.deleted_at <= @before"
+)

@@ -1,0 +1,124 @@
+"""The records of a session's log, in memory."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from cosmosservice.account.container import Document
+from cosmosservice.data_converters import decode_state, fields_to_event, from_json
+from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split
+from cosmosservice.sessions.store.documents import EVENT, RESTORED, TOMBSTONE
+from cosmosservice.sessions.store.packing import checksum
+
+_OVERHEAD = 400  # bytes that a record in memory takes besides its text
+
+
+@dataclass(slots=True)
+class Record:
+    """One record of the log: an event, a tombstone, the record of a restore, or a stub."""
+
+    seq: int  # its place
+    incarnation: str
+    kind: str
+    event_id: str
+    timestamp: float
+    stamp: int
+    raw: bytes  # the event's fields as JSON: nothing that a caller does can change it
+    fields: Document | None = None  # the same, until they are stored
+    deltas: Scoped = NOTHING
+    delta_size: int | None = None  # in bytes, once somebody has asked
+    settled: bool = False  # its user and app state is known to be merged
+    appended_here: bool = False  # by this process
+    upload: str = ""  # under which name the body of a large event is being put into chunks
+    chunks: Document | None = None  # where that body was put
+    lost: bool = False  # that body cannot be read: what the event says and changes is not known
+
+    @property
+    def size(self) -> int:
+        return len(self.raw) + _OVERHEAD
+
+    @property
+    def is_event(self) -> bool:
+        return self.kind == EVENT
+
+    def same_event(self, other: Record) -> bool:
+        if self.lost:
+            told = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
+            return told == checksum(other.raw)
+        # The store writes 5.0 as 5, so different text may still be the same event.
+        return self.raw == other.raw or (
+            fields_to_event(from_json(self.raw)) == fields_to_event(from_json(other.raw))
+        )
+
+
+def event_record(fields: Document, raw: bytes) -> Record:
+    """A record of an event that has no place yet."""
+    return Record(
+        seq=0,
+        incarnation="",
+        kind=EVENT,
+        event_id=str(fields.get("event_id", "")),
+        timestamp=number(fields.get("timestamp")),
+        stamp=0,
+        raw=raw,
+        fields=fields,
+        deltas=deltas_of(fields),
+    )
+
+
+def new_mark(kind: str, timestamp: float) -> Record:
+    """A tombstone or the record of a restore: of the log, but not an event."""
+    return Record(0, "", kind, f"{kind}-{secrets.token_hex(8)}", timestamp, 0, b"{}")
+
+
+def of_incarnation(
+    records: Iterable[Record], incarnation: str | None, first_seq: int = 0
+) -> list[Record]:
+    """The records of this incarnation from `first_seq` on; None: of every incarnation."""
+    return [
+        record
+        for record in records
+        if incarnation in (None, record.incarnation) and record.seq >= first_seq
+    ]
+
+
+def after(records: list[Record], seq: int) -> list[Record]:
+    """The records after a place, which are usually few."""
+    start = len(records)
+    while start and records[start - 1].seq > seq:
+        start -= 1
+    return records[start:]
+
+
+def missing_places(records: list[Record], begin: int, end: int) -> list[int]:
+    """The places from `begin` to `end`, and between these records, that none of them takes."""
+    last = records[-1].seq if records else begin - 1
+    if last >= end and last - begin + 1 == len(records):  # nearly always
+        return []
+    taken = {record.seq for record in records}
+    return [seq for seq in range(begin, max(end, last) + 1) if seq not in taken]
+
+
+def is_deleted(records: Iterable[Record]) -> bool | None:
+    """Whether the session is deleted after these records; None if they do not say."""
+    deleted = None
+    for record in records:
+        if record.kind == TOMBSTONE:
+            deleted = True
+        elif record.kind == RESTORED:
+            deleted = False
+    return deleted
+
+
+def deltas_of(fields: Document) -> Scoped:
+    """What the event changes, sharing nothing with its fields."""
+    actions = fields.get("actions")
+    delta = actions.get("state_delta") if isinstance(actions, dict) else None
+    return split(decode_state(delta)) if delta and isinstance(delta, dict) else NOTHING
+
+
+def number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
