@@ -3,8 +3,9 @@
 from .auth import EMULATOR_KEY
 from .clock import Clock
 from .emulator import Emulator
-from .errors import StorageError
+from .errors import ForeignFile, StorageError
 from .faults import Faults
+from .replicas import Replicas
 from .requests_log import RequestLog, RequestRecord
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "Clock",
     "Emulator",
     "Faults",
+    "ForeignFile",
+    "Replicas",
     "RequestLog",
     "RequestRecord",
     "StorageError",

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 import os
+import threading
 import time
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from .auth import EMULATOR_KEY
 from .clock import Clock
 from .faults import ConnectionDropped, Faults
 from .gateway import Gateway
-from .messages import Request, Response
+from .messages import Flaw, Request, Response
+from .replicas import Replicas
 from .requests_log import RequestLog
 from .storage import Storage
 
@@ -44,6 +46,7 @@ class Emulator:
         key: str = EMULATOR_KEY,
         faults: Faults | None = None,
         partitions: int = 1,
+        replicas: Replicas | None = None,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"a container needs at least one partition, not {partitions}")
@@ -52,8 +55,12 @@ class Emulator:
         self.faults = faults if faults is not None else Faults()
         self.requests = RequestLog()
         self.clock = Clock()
+        self.replicas = replicas
+        self.closed = threading.Event()
         self._storage = Storage(os.fspath(path))
-        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint, partitions)
+        if replicas is not None:
+            replicas.follow(self._storage.keep_history(replicas.attach(self.clock.elapsed)))
+        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint, partitions, replicas)
 
     def async_transport(self) -> EmulatorAsyncTransport:
         """For ``azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)``."""
@@ -70,7 +77,13 @@ class Emulator:
     def clear_requests(self) -> None:
         self.requests.clear()
 
+    def erase_remnants(self) -> bool:
+        """Write the file anew, so that it holds no byte of what was deleted or replaced. False if
+        another process has the file in use: the log beside it may still hold some then."""
+        return self._storage.rewrite()
+
     def close(self) -> None:
+        self.closed.set()
         self._storage.close()
 
     def __enter__(self) -> Emulator:
@@ -136,6 +149,8 @@ class Emulator:
             if rule.error is not None:
                 response = rule.error.response(request.headers.get("x-ms-activity-id", ""))
                 return response
+            if rule.flaw is not None and not rule.applied:
+                return Response(0, flaw=rule.flaw)
             answer = self._gateway.handle(request, endpoint)
             if rule.after is not None:
                 result = rule.after(record)
@@ -143,7 +158,20 @@ class Emulator:
                     yield result
             if rule.drop == "after":
                 raise ConnectionDropped
+            if rule.flaw is not None:
+                return _flawed(answer, rule.flaw)
             response = answer
             return response
         finally:
+            if request.sight is not None:
+                record.served_lsn = request.sight.lsn
+                record.stale = request.sight.lsn < request.sight.newest
             self.requests.end(record, response)
+
+
+def _flawed(answer: Response, flaw: Flaw) -> Response:
+    if flaw.kind == "cut" and not answer.body:
+        raise ConnectionDropped  # Half of nothing.
+    if flaw.kind == "endless" and answer.status in (204, 304):
+        flaw = Flaw("silent")  # These have no body that could go on.
+    return Response(answer.status, answer.headers, answer.body, flaw)
