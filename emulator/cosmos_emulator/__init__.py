@@ -5,6 +5,7 @@ from .clock import Clock
 from .emulator import Emulator
 from .errors import StorageError
 from .faults import Faults
+from .replicas import Replicas
 from .requests_log import RequestLog, RequestRecord
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Clock",
     "Emulator",
     "Faults",
+    "Replicas",
     "RequestLog",
     "RequestRecord",
     "StorageError",

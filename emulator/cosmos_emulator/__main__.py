@@ -12,6 +12,7 @@ import sys
 from .auth import EMULATOR_KEY
 from .emulator import Emulator
 from .errors import StorageError
+from .replicas import Lag, Replicas
 from .server import PortInUse, Server
 
 
@@ -19,7 +20,12 @@ def main(name: str = "cosmos-emulator") -> None:
     options = _parser(name).parse_args()
     try:
         with (
-            Emulator(options.path, key=options.key, partitions=options.partitions) as emulator,
+            Emulator(
+                options.path,
+                key=options.key,
+                partitions=options.partitions,
+                replicas=None if options.lag is None else Replicas(options.lag, seed=options.seed),
+            ) as emulator,
             contextlib.suppress(KeyboardInterrupt),
         ):
             asyncio.run(_serve(emulator, options.port, _tls(options.tls)))
@@ -38,8 +44,25 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--partitions", type=int, default=1, help="physical partitions of each new container"
     )
+    parser.add_argument(
+        "--lag",
+        type=_lag,
+        metavar="SECONDS",
+        help="how far replicas are behind: 0.5, 0-0.5 for anything between the two, or inf",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="decides what --lag leaves open")
     parser.add_argument("--tls", metavar="FILE", help="serve https: a certificate and its key")
     return parser
+
+
+def _lag(text: str) -> Lag:
+    low, dash, high = text.partition("-")
+    try:
+        lag: Lag = (float(low), float(high)) if dash else float(low)
+        Replicas(lag)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds, or two") from None
+    return lag
 
 
 class TlsError(Exception):

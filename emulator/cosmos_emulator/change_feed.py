@@ -9,21 +9,10 @@ from typing import Any
 
 from .containers import Container
 from .errors import BadRequest
+from .snapshots import Snapshot
 
 DEFAULT_PAGE = 100
 MAX_BYTES = 4 * 1024 * 1024
-
-
-@dataclass(slots=True)
-class Selection:
-    """The part of a container that a request is about."""
-
-    key: str | None = None
-    epk_range: tuple[str, str] | None = None
-
-    @property
-    def across_partitions(self) -> bool:
-        return self.key is None and self.epk_range is None
 
 
 @dataclass(slots=True)
@@ -38,35 +27,38 @@ def read(
     container: Container,
     now: int,
     headers: dict[str, str],
-    selection: Selection,
+    snapshot: Snapshot,
 ) -> FeedPage:
     """One page behind the place that ``If-None-Match`` names; its etag is the next place."""
-    (newest,) = connection.execute(
-        "SELECT version FROM containers WHERE num = ?", [container.number]
-    ).fetchone()
+    newest = snapshot.version
+    if newest is None:
+        (newest,) = connection.execute(
+            "SELECT version FROM containers WHERE num = ?", [container.number]
+        ).fetchone()
     after = _place(headers.get("if-none-match"), newest)
     conditions: list[str] = ["version > ?"]
     values: list[Any] = [after]
     if "if-modified-since" in headers and headers.get("if-none-match") is None:
         conditions.append("ts >= ?")
         values.append(_timestamp(headers["if-modified-since"]))
-    if selection.key is not None:
+    if snapshot.key is not None:
         conditions.append("pk = ?")
-        values.append(selection.key)
-    if selection.epk_range is not None:
+        values.append(snapshot.key)
+    if snapshot.epk_range is not None:
         conditions.append("epk >= ? AND epk < ?")
-        values.extend(selection.epk_range)
+        values.extend(snapshot.epk_range)
     alive = container.alive_sql(now)
     if alive is not None:
         conditions.append(alive)
     limit = _limit(headers.get("x-ms-max-item-count"))
     cursor = connection.execute(
-        f"SELECT version, lsn, body FROM {container.table} WHERE {' AND '.join(conditions)} "
+        f"SELECT version, lsn, body FROM {snapshot.table} WHERE {' AND '.join(conditions)} "
         "ORDER BY version LIMIT ?",
         [*values, limit],
     )
     bodies: list[str] = []
-    size, place, more = 0, newest, False
+    # A replica may be behind the place that another one gave: the feed never goes back.
+    size, place, more = 0, max(newest, after), False
     for version, lsn, body in cursor:
         size += len(body)
         if bodies and size > MAX_BYTES:

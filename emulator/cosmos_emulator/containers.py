@@ -79,18 +79,32 @@ class Container:
     def table(self) -> str:
         return f"items_{self.number}"
 
-    def session_headers(
-        self, lsn: int, key: str | None = None, epk_range: tuple[str, str] | None = None
-    ) -> dict[str, str]:
-        """By these the SDK learns how far it has read the container, or the part it asked for."""
+    def ranges_of(
+        self, key: str | None = None, epk_range: tuple[str, str] | None = None
+    ) -> tuple[Range, ...]:
+        """The ranges that hold a key, or a range of keys, or all."""
         ranges = self.ranges
         if len(ranges) > 1 and key is not None:
             epk = self.keys.epk(key)
             epk_range = (epk, epk + "0")
-        if epk_range is not None:
-            ranges = overlapping(ranges, *epk_range)
+        return ranges if epk_range is None else overlapping(ranges, *epk_range)
+
+    def session_headers(
+        self,
+        lsn: int,
+        key: str | None = None,
+        epk_range: tuple[str, str] | None = None,
+        lsns: dict[str, int] | None = None,
+    ) -> dict[str, str]:
+        """By these the SDK learns how far it has read the container, or the part it asked for.
+        ``lsns`` is by range, for those that are not as far as ``lsn``."""
+        ranges = self.ranges_of(key, epk_range)
+        if lsns is None:
+            token = ",".join([f"{found.id}:-1#{lsn}" for found in ranges])
+        else:
+            token = ",".join([f"{found.id}:-1#{lsns.get(found.id, lsn)}" for found in ranges])
         return {
-            "x-ms-session-token": ",".join([f"{found.id}:-1#{lsn}" for found in ranges]),
+            "x-ms-session-token": token,
             "x-ms-alt-content-path": self.link,
             "x-ms-content-path": self.rid,
             "x-ms-documentdb-partitionkeyrangeid": ranges[0].id,

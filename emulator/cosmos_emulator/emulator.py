@@ -15,6 +15,7 @@ from .clock import Clock
 from .faults import ConnectionDropped, Faults
 from .gateway import Gateway
 from .messages import Request, Response
+from .replicas import Replicas
 from .requests_log import RequestLog
 from .storage import Storage
 
@@ -44,6 +45,7 @@ class Emulator:
         key: str = EMULATOR_KEY,
         faults: Faults | None = None,
         partitions: int = 1,
+        replicas: Replicas | None = None,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"a container needs at least one partition, not {partitions}")
@@ -52,8 +54,11 @@ class Emulator:
         self.faults = faults if faults is not None else Faults()
         self.requests = RequestLog()
         self.clock = Clock()
+        self.replicas = replicas
         self._storage = Storage(os.fspath(path))
-        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint, partitions)
+        if replicas is not None:
+            replicas.follow(self._storage.keep_history(replicas.attach(self.clock.elapsed)))
+        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint, partitions, replicas)
 
     def async_transport(self) -> EmulatorAsyncTransport:
         """For ``azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)``."""
@@ -146,4 +151,7 @@ class Emulator:
             response = answer
             return response
         finally:
+            if request.sight is not None:
+                record.served_lsn = request.sight.lsn
+                record.stale = request.sight.lsn < request.sight.newest
             self.requests.end(record, response)

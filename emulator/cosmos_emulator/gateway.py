@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import time
 import uuid
 from collections.abc import Callable
 from functools import lru_cache
@@ -17,6 +16,8 @@ from .errors import BadRequest, CosmosError, NotAllowed, NotFound
 from .item_routes import ItemRoutes
 from .messages import JSON, NAMED, Request, Response
 from .permissions import ResourceTokens
+from .replicas import Replicas
+from .snapshots import Snapshots
 from .storage import Storage
 
 _VERBS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
@@ -26,14 +27,21 @@ class Gateway:
     """Checks who asks, finds the route, and puts the answer into the service's form."""
 
     def __init__(
-        self, storage: Storage, clock: Clock, key: str, endpoint: str, partitions: int
+        self,
+        storage: Storage,
+        clock: Clock,
+        key: str,
+        endpoint: str,
+        partitions: int,
+        replicas: Replicas | None,
     ) -> None:
         catalog = Catalog(storage, clock, partitions)
         tokens = ResourceTokens(secret(key), catalog, clock)
         self._authenticator = Authenticator(secret(key), tokens)
-        items = ItemRoutes(storage, catalog, clock)
+        items = ItemRoutes(storage, catalog, clock, Snapshots(catalog, replicas))
         resources = CatalogRoutes(storage, catalog, tokens)
         self._endpoint = endpoint
+        self._clock = clock
         self._items = items.handle
         self._resources = resources.handle
         self._ranges = items.ranges
@@ -58,7 +66,7 @@ class Gateway:
         headers = response.headers
         headers["content-location"] = (endpoint or self._endpoint) + request.path.strip("/")
         headers["x-ms-activity-id"] = activity_id
-        headers["date"] = _date(int(time.time()))
+        headers["date"] = _date(self._clock.now())
         headers["x-ms-version"] = request.headers.get("x-ms-version", "2020-07-15")
         headers["x-ms-gatewayversion"] = "2.0.0"
         return response

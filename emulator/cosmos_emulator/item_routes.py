@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from . import batch, change_feed, charges, patch
@@ -9,10 +12,18 @@ from .catalog import Catalog
 from .clock import Clock
 from .containers import Container
 from .documents import check_size, dumps, load_body, load_object
-from .errors import BadRequest, NotAllowed, NotModified
+from .errors import (
+    BadRequest,
+    Conflict,
+    NotAllowed,
+    NotFound,
+    NotModified,
+    PreconditionFailed,
+)
 from .items import Conditions, Items, Outcome
 from .messages import JSON, Request, Response
 from .query_routes import QueryRoutes, holds
+from .snapshots import Snapshots
 from .storage import Storage
 
 KEY_HEADER = "x-ms-documentdb-partitionkey"
@@ -21,11 +32,14 @@ KEY_HEADER = "x-ms-documentdb-partitionkey"
 class ItemRoutes:
     """``…/docs`` and what else lives on the items of a container."""
 
-    def __init__(self, storage: Storage, catalog: Catalog, clock: Clock) -> None:
+    def __init__(
+        self, storage: Storage, catalog: Catalog, clock: Clock, snapshots: Snapshots
+    ) -> None:
         self._storage = storage
         self._catalog = catalog
         self._clock = clock
-        self._queries = QueryRoutes(storage, catalog, clock)
+        self._snapshots = snapshots
+        self._queries = QueryRoutes(storage, catalog, clock, snapshots)
 
     def handle(self, request: Request) -> Response:
         if len(request.segments) == 6:
@@ -49,39 +63,34 @@ class ItemRoutes:
             return self._batch(request)
         document = load_object(request)
         conditions = _conditions(request)
-        with self._storage.writing() as connection:
-            container = self._container(request)
+        with self._deciding(request) as (connection, container, key):
             items = Items(connection, container, self._clock.now())
-            key = _key(request, container)
             if operation == "upsert":
                 outcome = items.upsert(key, document, conditions)
             else:
                 outcome = items.create(key, document)
-        return _answer(request, container, outcome, key)
+        return _answer(request, outcome, container.session_headers(outcome.lsn, key))
 
     def _point(self, request: Request) -> Response:
         method, name = request.method, request.segments[5]
         if method == "GET":
             with self._storage.reading() as connection:
                 container = self._container(request)
-                items = Items(connection, container, self._clock.now())
                 key = _key(request, container)
+                snapshot = self._snapshots.of(request, container, key)
+                items = Items(connection, container, self._clock.now(), snapshot.table)
                 item_id = items.resolve(request.segments[3], name)
                 try:
                     outcome = items.read(key, item_id, request.headers.get("if-none-match"))
-                except NotModified as same:
-                    lsn = self._catalog.lsn(container)
-                    same.headers.update(container.session_headers(lsn, key))
+                except (NotModified, NotFound) as told:
+                    told.headers.update(snapshot.headers(container))
                     raise
-                lsn = self._catalog.lsn(container)
-            return _answer(request, container, outcome, key, lsn)
+            return _answer(request, outcome, snapshot.headers(container))
         check_size(request.body)
         conditions = _conditions(request)
         body = load_body(request) if method in ("PUT", "PATCH") else None
-        with self._storage.writing() as connection:
-            container = self._container(request)
+        with self._deciding(request) as (connection, container, key):
             items = Items(connection, container, self._clock.now())
-            key = _key(request, container)
             item_id = items.resolve(request.segments[3], name)
             if method == "PUT":
                 if not isinstance(body, dict):
@@ -95,7 +104,7 @@ class ItemRoutes:
                 outcome = items.delete(key, item_id, conditions)
             else:
                 raise NotAllowed(f"{method} does not apply to an item.")
-        return _answer(request, container, outcome, key)
+        return _answer(request, outcome, container.session_headers(outcome.lsn, key))
 
     def _batch(self, request: Request) -> Response:
         operations = load_body(request)
@@ -158,12 +167,14 @@ class ItemRoutes:
             container = self._container(request)
             selection = self._queries.selection(request, container)
             self._storage.ensure_feed_index(container.number)
-            page = change_feed.read(
-                connection, container, self._clock.now(), request.headers, selection
+            snapshot = self._snapshots.of(
+                request, container, selection.key, selection.epk_range, alike=True
             )
-            lsn = self._catalog.lsn(container)
+            page = change_feed.read(
+                connection, container, self._clock.now(), request.headers, snapshot
+            )
         charge = charges.query(page.count, len(page.text))
-        headers = container.session_headers(lsn, selection.key, selection.epk_range)
+        headers = snapshot.headers(container)
         headers["content-type"] = JSON
         headers["x-ms-request-charge"] = f"{charge:.2f}"
         headers["etag"] = page.etag
@@ -171,6 +182,26 @@ class ItemRoutes:
         if not page.count:
             return Response(304, headers)
         return Response(200, headers, page.text.encode())
+
+    @contextmanager
+    def _deciding(self, request: Request) -> Iterator[tuple[sqlite3.Connection, Container, str]]:
+        """A write to one partition. It is decided on the newest state, and whoever is refused
+        learns from the session token how new that is."""
+        with self._storage.lock:
+            place = None
+            try:
+                with self._storage.writing() as connection:
+                    container = self._container(request)
+                    key = _key(request, container)
+                    place = container, key
+                    yield connection, container, key
+            except (NotFound, Conflict, PreconditionFailed) as refused:
+                # Looked up when the transaction is undone: it may have taken an LSN.
+                if place is not None and refused.substatus != 1003:
+                    container, key = place
+                    lsn = self._catalog.lsn(container)
+                    refused.headers.update(container.session_headers(lsn, key))
+                raise
 
     def _container(self, request: Request) -> Container:
         return self._catalog.container_of(request)
@@ -197,10 +228,9 @@ def _headers(
     return headers
 
 
-def _answer(
-    request: Request, container: Container, outcome: Outcome, key: str, lsn: int | None = None
-) -> Response:
-    headers = _headers(container, outcome.charge, outcome.lsn if lsn is None else lsn, key)
+def _answer(request: Request, outcome: Outcome, headers: dict[str, str]) -> Response:
+    headers["content-type"] = JSON
+    headers["x-ms-request-charge"] = f"{outcome.charge:.2f}"
     if outcome.etag:
         headers["etag"] = outcome.etag
     if request.method != "GET" and request.headers.get("prefer") == "return=minimal":

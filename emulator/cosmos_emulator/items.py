@@ -71,13 +71,23 @@ UNCONDITIONAL = Conditions()
 class Items:
     """The items of one container, at one moment, in one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, container: Container, now: int) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        container: Container,
+        now: int,
+        seen: str | None = None,
+    ) -> None:
+        """``seen`` is what reads see instead of the table: a state of the past."""
         self._connection = connection
         self._container = container
         self._now = now
         self._written = False
         table = container.table
-        self._select = f"SELECT seq, version, ts, ttl, body FROM {table} WHERE pk = ? AND id = ?"
+        self._seen = seen or table
+        self._select = (
+            f"SELECT seq, version, ts, ttl, body FROM {self._seen} WHERE pk = ? AND id = ?"
+        )
         self._insert = (
             f"INSERT INTO {table} (seq, pk, id, epk, lsn, version, ts, ttl, body) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -102,7 +112,7 @@ class Items:
         if container != self._container.rid:
             return name
         row = self._connection.execute(
-            f"SELECT id FROM {self._container.table} WHERE seq = ?", (rids.item_number(name),)
+            f"SELECT id FROM {self._seen} WHERE seq = ?", (rids.item_number(name),)
         ).fetchone()
         return str(row[0]) if row is not None else name
 

@@ -24,15 +24,24 @@ _POSTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How far a read saw, and how far it could have seen."""
+
+    lsn: int
+    newest: int
+
+
 @dataclass(slots=True)
 class Request:
-    """One HTTP request; header names are lower case."""
+    """One HTTP request; header names are lower case. ``sight`` is set by reads from replicas."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: bytes = b""
     parsed: Any = None
+    sight: Sight | None = None
     segments: list[str] = field(init=False)
     resource: str = field(init=False)
     operation: str = field(init=False)

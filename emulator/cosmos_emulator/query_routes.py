@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 import sqlite3
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from . import charges, query
 from .catalog import Catalog
-from .change_feed import Selection
 from .clock import Clock
 from .containers import Container
 from .documents import dumps, load_object
 from .errors import BadQuery, BadRequest, CosmosError, CrossPartitionDisabled, MustBeMerged
 from .messages import JSON, Request, Response
 from .partition_keys import MAX_EPK, parse_header
+from .snapshots import Snapshots
 from .sources import ItemSource, TableSource
 from .storage import Storage
 
@@ -34,13 +35,28 @@ NO_INDEX_METRICS = base64.b64encode(
 ALL = 1_000_000  # what a page size of −1 comes to; the size limit of a page ends it earlier
 
 
+@dataclass(slots=True)
+class Selection:
+    """The part of a container that a request is about."""
+
+    key: str | None = None
+    epk_range: tuple[str, str] | None = None
+
+    @property
+    def across_partitions(self) -> bool:
+        return self.key is None and self.epk_range is None
+
+
 class QueryRoutes:
     """Answers queries over the items of a container, and reads its feed."""
 
-    def __init__(self, storage: Storage, catalog: Catalog, clock: Clock) -> None:
+    def __init__(
+        self, storage: Storage, catalog: Catalog, clock: Clock, snapshots: Snapshots
+    ) -> None:
         self._storage = storage
         self._catalog = catalog
         self._clock = clock
+        self._snapshots = snapshots
 
     def query(self, request: Request) -> Response:
         text, parameters = query_spec(request)
@@ -71,14 +87,8 @@ class QueryRoutes:
                 number, place = _part(container, place)
                 part = container.ranges[number]
                 selection = Selection(None, (part.low, part.high))
-            source = ItemSource(
-                self._storage,
-                connection,
-                container,
-                self._clock.now(),
-                selection.key,
-                selection.epk_range,
-            )
+            snapshot = self._snapshots.of(request, container, selection.key, selection.epk_range)
+            source = ItemSource(self._storage, connection, container, self._clock.now(), snapshot)
             page = run_page(
                 request,
                 text,
@@ -91,12 +101,11 @@ class QueryRoutes:
                 policy=container.definition["indexingPolicy"],
                 verbatim=True,
             )
-            lsn = self._catalog.lsn(container)
         headers = {
             "content-type": JSON,
             "x-ms-request-charge": f"{charges.query(page.scanned, page.scanned_bytes):.2f}",
             "x-ms-item-count": str(len(page.items)),
-            **container.session_headers(lsn, selection.key, selection.epk_range),
+            **snapshot.headers(container),
         }
         place = page.continuation if number is None else _next(container, number, page.continuation)
         if place:

@@ -20,7 +20,8 @@ KEPT = 50_000
 class RequestRecord:
     """One request. ``status`` is 0 while it runs, and stays 0 when the connection was dropped.
 
-    ``started`` and ``ended`` are seconds of the monotonic clock.
+    ``started`` and ``ended`` are seconds of the monotonic clock. Of a read from replicas
+    ``served_lsn`` says how far it saw, ``stale`` whether there was more.
     """
 
     sequence: int
@@ -37,6 +38,8 @@ class RequestRecord:
     substatus: int = 0
     charge: float = 0.0
     fault: str | None = None
+    served_lsn: int | None = None
+    stale: bool = False
 
     def overlaps(self, other: RequestRecord) -> bool:
         """Whether the two were under way at the same time."""

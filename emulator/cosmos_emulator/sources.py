@@ -10,6 +10,7 @@ from typing import Any
 from . import query
 from .containers import Container
 from .errors import CosmosError
+from .snapshots import Snapshot
 from .storage import Storage
 
 
@@ -55,24 +56,23 @@ class ItemSource(TableSource):
         connection: sqlite3.Connection,
         container: Container,
         now: int,
-        key: str | None,
-        epk_range: tuple[str, str] | None,
+        snapshot: Snapshot,
     ) -> None:
         conditions: list[str] = []
         values: list[Any] = []
-        if key is not None:
+        if snapshot.key is not None:
             conditions.append("pk = ?")
-            values.append(key)
-        if epk_range is not None and epk_range != ("", "FF"):
+            values.append(snapshot.key)
+        if snapshot.epk_range is not None and snapshot.epk_range != ("", "FF"):
             conditions.append("epk >= ? AND epk < ?")
-            values.extend(epk_range)
+            values.extend(snapshot.epk_range)
         alive = container.alive_sql(now)
         if alive is not None:
             conditions.append(alive)
-        super().__init__(connection, container.table, conditions, values)
+        super().__init__(connection, snapshot.table, conditions, values)
         self._storage = storage
         self._number = container.number
-        self._in_one_partition = key is not None
+        self._in_one_partition = snapshot.key is not None
 
     def rows(
         self,

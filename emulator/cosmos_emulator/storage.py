@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .errors import CosmosError, StorageError
+from .history import History
 
 APPLICATION_ID = 0x436F736D  # "Cosm"
 SCHEMA_VERSION = 2
@@ -62,10 +63,19 @@ class Storage:
         self._on_foreign_change: list[Callable[[], None]] = []
         self._made_indexes: set[str] = set()
         self._connection = _open(path)
+        self.history: History | None = None
 
     def close(self) -> None:
         with self.lock:
             self._connection.close()
+
+    def keep_history(self, time: Callable[[], float]) -> History:
+        """Keep what items were from now on, for replicas that lag."""
+        with self.lock:
+            self.history = History(self._connection, time)
+            self.history.refresh()
+            self.on_foreign_change(self.history.outdate)
+            return self.history
 
     def on_foreign_change(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` when another process has written the file: caches are stale then."""
@@ -91,6 +101,8 @@ class Storage:
         """A transaction: all of it or nothing."""
         connection = self._connection
         with self.lock, _translated():
+            if self.history is not None and not connection.in_transaction:
+                self.history.refresh()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._notice_foreign_changes()

@@ -7,6 +7,7 @@ import sys
 import urllib.request
 
 import pytest
+from azure.cosmos import CosmosClient, PartitionKey
 
 
 def start(*arguments):
@@ -14,10 +15,14 @@ def start(*arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def failure(*arguments):
+def refusal(*arguments):
+    return failure(*arguments, code=2)
+
+
+def failure(*arguments, code=1):
     process = start(*arguments)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == code
     assert "Traceback" not in errors
     return errors
 
@@ -35,6 +40,26 @@ def test_it_prints_where_it_listens_and_stops_on_ctrl_c(tmp_path):
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     assert path.exists()
+
+
+def test_its_replicas_lag_if_told_to():
+    with start("--port", "0", "--lag", "inf") as process:
+        endpoint = process.stdout.readline().split()[-1]
+        key = process.stdout.readline().split()[-1]
+        with CosmosClient(endpoint, key) as writer, CosmosClient(endpoint, key) as reader:
+            database = writer.create_database("db")
+            container = database.create_container("c", partition_key=PartitionKey("/pk"))
+            container.create_item({"id": "a", "pk": "x"})
+            stale = reader.get_database_client("db").get_container_client("c")
+            assert len(list(container.read_all_items())) == 1
+            assert list(stale.read_all_items()) == []
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_a_lag_that_makes_no_sense_is_named():
+    assert "0.5-0.1" in refusal("--port", "0", "--lag", "0.5-0.1")
+    assert "soon" in refusal("--port", "0", "--lag", "soon")
 
 
 def test_a_port_in_use_is_named():

@@ -1,0 +1,24 @@
+"""Session tokens: how far a client has read or written each range of a container.
+
+A token is a list of ``range:version#lsn`` with commas between. The SDK keeps one for each range.
+"""
+
+from __future__ import annotations
+
+from .errors import BadRequest
+
+
+def parse(header: str | None) -> dict[str, int]:
+    """The LSN that a request wants to see at least, by range."""
+    demands: dict[str, int] = {}
+    for part in (header or "").split(","):
+        if not part:
+            continue
+        range_id, _, vector = part.rpartition(":")
+        try:
+            # -1#5, -1#5#1=3 with the progress of regions, or only 5 as in old tokens.
+            fields = vector.split("#")
+            demands[range_id] = int(fields[min(1, len(fields) - 1)])
+        except ValueError:
+            raise BadRequest(f"The session token provided '{header}' is invalid.") from None
+    return demands

@@ -1,0 +1,95 @@
+"""What a read sees: the newest state of a container, or the one that a replica has reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import session_tokens
+from .catalog import Catalog
+from .containers import Container
+from .errors import NotFound
+from .history import as_of
+from .messages import Request, Sight
+from .ranges import Range
+from .replicas import Replicas
+
+_NEWEST = {"strong", "boundedstaleness"}
+_WITHOUT_TOKENS = {"eventual", "consistentprefix"}
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The rows that a read may see, and how far they reach. ``lsns`` is by range, where that
+    differs; ``lsn`` is the oldest of them."""
+
+    table: str
+    lsn: int
+    key: str | None
+    epk_range: tuple[str, str] | None
+    lsns: dict[str, int] | None = None
+    version: int | None = None  # of the newest write that may be seen; None: of the newest there is
+
+    def headers(self, container: Container) -> dict[str, str]:
+        return container.session_headers(self.lsn, self.key, self.epk_range, self.lsns)
+
+
+class Snapshots:
+    """Chooses what each read sees."""
+
+    def __init__(self, catalog: Catalog, replicas: Replicas | None) -> None:
+        self._catalog = catalog
+        self._replicas = replicas
+
+    def of(
+        self,
+        request: Request,
+        container: Container,
+        key: str | None = None,
+        epk_range: tuple[str, str] | None = None,
+        *,
+        alike: bool = False,
+    ) -> Snapshot:
+        """For a read of one key, of a range of keys, or of the container. ``alike``: all ranges as
+        of the same LSN. Call it with the storage's lock held."""
+        newest = self._catalog.lsn(container)
+        if self._replicas is None:
+            return Snapshot(container.table, newest, key, epk_range)
+        self._replicas.history.refresh()
+        ranges = container.ranges_of(key, epk_range)
+        lsns = [
+            (found, _lsn(self._replicas, request, container, found, newest)) for found in ranges
+        ]
+        if alike:
+            best = max(lsn for _, lsn in lsns)
+            lsns = [(found, best) for found, _ in lsns]
+        oldest = min(lsn for _, lsn in lsns)
+        request.sight = Sight(oldest, newest)
+        if oldest == newest:
+            return Snapshot(container.table, newest, key, epk_range)
+        return Snapshot(
+            as_of(container.number, lsns),
+            oldest,
+            key,
+            epk_range,
+            {found.id: lsn for found, lsn in lsns},
+            self._replicas.history.version_at(container.number, oldest),
+        )
+
+
+def _lsn(
+    replicas: Replicas, request: Request, container: Container, found: Range, newest: int
+) -> int:
+    level = request.headers.get("x-ms-consistency-level", "").replace(" ", "").lower()
+    if level in _NEWEST:
+        return newest
+    lsn = replicas.position(container.number, container.name, found.id)
+    if level in _WITHOUT_TOKENS:
+        return lsn
+    demanded = session_tokens.parse(request.headers.get("x-ms-session-token"))
+    wanted = demanded.get(found.id, 0)
+    if wanted > newest:
+        raise NotFound(
+            "The read session is not available for the input session token.", substatus=1002
+        )
+    # Some replica has got as far as the token, if not the one that was met.
+    return max(lsn, wanted)
