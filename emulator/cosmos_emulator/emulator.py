@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 import os
+import threading
 import time
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from .auth import EMULATOR_KEY
 from .clock import Clock
 from .faults import ConnectionDropped, Faults
 from .gateway import Gateway
-from .messages import Request, Response
+from .messages import Flaw, Request, Response
 from .replicas import Replicas
 from .requests_log import RequestLog
 from .storage import Storage
@@ -55,6 +56,7 @@ class Emulator:
         self.requests = RequestLog()
         self.clock = Clock()
         self.replicas = replicas
+        self.closed = threading.Event()
         self._storage = Storage(os.fspath(path))
         if replicas is not None:
             replicas.follow(self._storage.keep_history(replicas.attach(self.clock.elapsed)))
@@ -76,6 +78,7 @@ class Emulator:
         self.requests.clear()
 
     def close(self) -> None:
+        self.closed.set()
         self._storage.close()
 
     def __enter__(self) -> Emulator:
@@ -141,6 +144,8 @@ class Emulator:
             if rule.error is not None:
                 response = rule.error.response(request.headers.get("x-ms-activity-id", ""))
                 return response
+            if rule.flaw is not None and not rule.applied:
+                return Response(0, flaw=rule.flaw)
             answer = self._gateway.handle(request, endpoint)
             if rule.after is not None:
                 result = rule.after(record)
@@ -148,6 +153,8 @@ class Emulator:
                     yield result
             if rule.drop == "after":
                 raise ConnectionDropped
+            if rule.flaw is not None:
+                return _flawed(answer, rule.flaw)
             response = answer
             return response
         finally:
@@ -155,3 +162,11 @@ class Emulator:
                 record.served_lsn = request.sight.lsn
                 record.stale = request.sight.lsn < request.sight.newest
             self.requests.end(record, response)
+
+
+def _flawed(answer: Response, flaw: Flaw) -> Response:
+    if flaw.kind == "cut" and not answer.body:
+        raise ConnectionDropped  # Half of nothing.
+    if flaw.kind == "endless" and answer.status in (204, 304):
+        flaw = Flaw("silent")  # These have no body that could go on.
+    return Response(answer.status, answer.headers, answer.body, flaw)

@@ -4,6 +4,7 @@
     faults.throttle(retry_after_ms=20, resource="docs", times=2)   # the first two get 429
     faults.fail(503, operation="create", container="events")       # the first create gets 503
     faults.drop_after(operation="replace", nth=3)                   # applied, its answer is lost
+    faults.silent(operation="replace", when="after")                # applied, and never an answer
     faults.call(crash, when="before", nth=5, resource="docs")       # your own code at the fifth
     faults.latency = 0.005                                          # every request takes longer
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .errors import CosmosError
+from .messages import Flaw
 from .requests_log import RequestRecord
 
 Hook = Callable[[RequestRecord], Awaitable[Any] | Any]
@@ -48,6 +50,8 @@ class Rule:
     where: Predicate | None
     error: CosmosError | None = None
     drop: Literal["before", "after"] | None = None
+    flaw: Flaw | None = None
+    applied: bool = True  # where there is a flaw: whether the request is applied
     delay: float = 0.0
     before: Hook | None = None
     after: Hook | None = None
@@ -103,6 +107,24 @@ class Faults:
     def drop_after(self, **match: Any) -> Rule:
         """Apply the request, then close the connection instead of answering."""
         return self._add(_rule("drop after", match, drop="after"))
+
+    def silent(
+        self, *, when: Literal["connect", "before", "after"] = "before", **match: Any
+    ) -> Rule:
+        """Accept the connection and answer nothing, before or after the request is applied, until
+        the client gives up. ``when="connect"``: no connection even comes about (over HTTP, where
+        a request is known only when its connection stands, that is the same as before)."""
+        flaw = Flaw("unreachable" if when == "connect" else "silent")
+        return self._add(_rule(f"silent {when}", match, flaw=flaw, applied=when == "after"))
+
+    def endless(self, *, drip: float | None = 0.05, **match: Any) -> Rule:
+        """Apply the request and begin an answer that never ends: after half of the body comes a
+        blank every ``drip`` seconds, so that no read timeout strikes; with None nothing comes."""
+        return self._add(_rule("endless", match, flaw=Flaw("endless", drip)))
+
+    def truncate(self, **match: Any) -> Rule:
+        """Apply the request, send half of the answer, and close the connection."""
+        return self._add(_rule("truncate", match, flaw=Flaw("cut")))
 
     def delay(self, seconds: float, **match: Any) -> Rule:
         """Apply the request late."""

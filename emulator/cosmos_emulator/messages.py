@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
 JSON = "application/json"
@@ -108,6 +108,20 @@ class Request:
         return "create"
 
 
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What is wrong with how an answer is sent.
+
+    unreachable  no connection comes about
+    silent       the connection stands, nothing is answered
+    endless      the answer begins and never ends: a blank every ``drip`` seconds, or no more at all
+    cut          half of the body, then the connection closes
+    """
+
+    kind: Literal["unreachable", "silent", "endless", "cut"]
+    drip: float | None = None
+
+
 @dataclass(slots=True)
 class Response:
     """One HTTP response; header names are lower case."""
@@ -115,6 +129,7 @@ class Response:
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    flaw: Flaw | None = None
 
     @property
     def charge(self) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
 import ssl
 
@@ -9,12 +11,15 @@ from aiohttp import web
 
 from .emulator import Emulator
 from .faults import ConnectionDropped
-from .messages import Request
+from .messages import Flaw, Request, Response
 
 HOST = "127.0.0.1"
 # Above the service's limits, so that the gateway gets to refuse in the service's own words.
 MAX_HEADER = 64 * 1024
 MAX_BODY = 32 * 1024 * 1024
+
+# How often a connection that gets no answer is looked at: whether the client has left.
+POLL = 0.02
 
 
 class PortInUse(Exception):
@@ -31,6 +36,7 @@ class Server:
         self._port = port
         self._tls = tls
         self._runner: web.AppRunner | None = None
+        self._stopping = asyncio.Event()
 
     @property
     def endpoint(self) -> str:
@@ -60,6 +66,7 @@ class Server:
         return self.endpoint
 
     async def stop(self) -> None:
+        self._stopping.set()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -77,9 +84,43 @@ class Server:
             )
         except ConnectionDropped:
             return _hang_up(incoming)
+        if response.flaw is not None:
+            return await self._send_flawed(incoming, response, response.flaw)
         return web.Response(
             status=response.status, headers=response.headers, body=response.body or None
         )
+
+    async def _send_flawed(
+        self, incoming: web.Request, response: Response, flaw: Flaw
+    ) -> web.StreamResponse:
+        """Send as much as is to be sent, and wait for the client to leave."""
+        if flaw.kind in ("endless", "cut"):
+            answer = web.StreamResponse(status=response.status, headers=response.headers)
+            if flaw.kind == "cut":
+                answer.content_length = len(response.body)
+            else:
+                answer.enable_chunked_encoding()
+            with contextlib.suppress(ConnectionError):
+                await answer.prepare(incoming)
+                await answer.write(response.body[: len(response.body) // 2])
+                while flaw.kind == "endless" and await self._stays(incoming, flaw.drip or POLL):
+                    if flaw.drip is not None:
+                        await answer.write(b" ")
+            if flaw.kind == "cut" and incoming.transport is not None:
+                incoming.transport.close()  # What was written still goes out.
+            elif incoming.transport is not None:
+                incoming.transport.abort()
+            return answer
+        while await self._stays(incoming, POLL):
+            pass
+        return _hang_up(incoming)
+
+    async def _stays(self, incoming: web.Request, seconds: float) -> bool:
+        """Wait; whether client and server are still there."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        transport = incoming.transport
+        return not (self._stopping.is_set() or transport is None or transport.is_closing())
 
 
 def _hang_up(incoming: web.Request) -> web.StreamResponse:

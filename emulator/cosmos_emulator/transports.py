@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -9,7 +10,13 @@ from urllib.parse import urlsplit
 import aiohttp
 import requests
 import urllib3
-from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+from azure.core.exceptions import (
+    IncompleteReadError,
+    ServiceRequestError,
+    ServiceRequestTimeoutError,
+    ServiceResponseError,
+    ServiceResponseTimeoutError,
+)
 from azure.core.pipeline.transport import (
     AsyncHttpResponse,
     AsyncHttpTransport,
@@ -20,10 +27,12 @@ from azure.core.pipeline.transport import (
 from azure.core.utils import CaseInsensitiveDict
 
 from .faults import ConnectionDropped
-from .messages import Request, Response
+from .messages import Flaw, Request, Response
 
 if TYPE_CHECKING:
     from .emulator import Emulator
+
+DEFAULT_TIMEOUT = 300.0  # azure-core's, where a request names none
 
 
 class EmulatorAsyncTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
@@ -39,6 +48,8 @@ class EmulatorAsyncTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse])
             # What azure-core's aiohttp transport makes of a server that hangs up.
             error = aiohttp.ServerDisconnectedError()
             raise ServiceRequestError(error, error=error) from error
+        if response.flaw is not None:
+            await _endure(response.flaw, kwargs)
         return _AsyncResponse(request, response)
 
     async def open(self) -> None:
@@ -68,6 +79,8 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
             cause = urllib3.exceptions.ProtocolError("Connection aborted.")
             error = requests.exceptions.ConnectionError(cause)
             raise ServiceResponseError(error, error=error) from error
+        if response.flaw is not None:
+            self._endure(response.flaw, kwargs)
         return _SyncResponse(request, response)
 
     def open(self) -> None:
@@ -76,11 +89,52 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
     def close(self) -> None:
         """The emulator outlives its clients."""
 
+    def _endure(self, flaw: Flaw, options: dict[str, Any]) -> None:
+        """Do as azure-core's requests transport does with an answer that does not come."""
+        if flaw.kind == "cut":
+            cut = requests.exceptions.ChunkedEncodingError("Connection broken: IncompleteRead")
+            raise IncompleteReadError(cut, error=cut) from cut
+        patience = _patience(flaw, options)
+        if self._emulator.closed.wait(patience):
+            error = requests.exceptions.ConnectionError("Connection aborted.")
+            raise ServiceResponseError(error, error=error) from error
+        if flaw.kind == "unreachable":
+            late = requests.exceptions.ConnectTimeout(f"no connection in {patience} seconds")
+            raise ServiceRequestTimeoutError(late, error=late) from late
+        timeout = requests.exceptions.ReadTimeout(f"no answer in {patience} seconds")
+        raise ServiceResponseTimeoutError(timeout, error=timeout) from timeout
+
     def __enter__(self) -> EmulatorTransport:
         return self
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+async def _endure(flaw: Flaw, options: dict[str, Any]) -> None:
+    """Do as azure-core's aiohttp transport does with an answer that does not come."""
+    if flaw.kind == "cut":
+        cut = aiohttp.ClientPayloadError("Response payload is not completed")
+        raise IncompleteReadError(cut, error=cut) from cut
+    patience = _patience(flaw, options)
+    if patience is None:
+        await asyncio.Event().wait()  # Until the caller is cancelled.
+    else:
+        await asyncio.sleep(patience)
+    if flaw.kind == "unreachable":
+        late = aiohttp.ConnectionTimeoutError(f"no connection in {patience} seconds")
+        raise ServiceRequestTimeoutError(late, error=late) from late
+    timeout = aiohttp.SocketTimeoutError(f"no answer in {patience} seconds")
+    raise ServiceResponseTimeoutError(timeout, error=timeout) from timeout
+
+
+def _patience(flaw: Flaw, options: dict[str, Any]) -> float | None:
+    """How long a client waits, by the options of its request; None is for ever."""
+    name = "connection_timeout" if flaw.kind == "unreachable" else "read_timeout"
+    patience: float | None = options.get(name, DEFAULT_TIMEOUT)
+    if flaw.drip is not None and (patience is None or flaw.drip < patience):
+        return None  # Every blank that arrives starts the time anew.
+    return patience
 
 
 def _incoming(request: HttpRequest) -> Request:
