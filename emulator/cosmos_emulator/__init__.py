@@ -3,7 +3,7 @@
 from .auth import EMULATOR_KEY
 from .clock import Clock
 from .emulator import Emulator
-from .errors import StorageError
+from .errors import ForeignFile, StorageError
 from .faults import Faults
 from .replicas import Replicas
 from .requests_log import RequestLog, RequestRecord
@@ -13,6 +13,7 @@ __all__ = [
     "Clock",
     "Emulator",
     "Faults",
+    "ForeignFile",
     "Replicas",
     "RequestLog",
     "RequestRecord",

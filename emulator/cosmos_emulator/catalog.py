@@ -12,7 +12,7 @@ from .containers import Container, complete
 from .documents import SYSTEM_PROPERTIES, check_id, dumps
 from .errors import BadRequest, Conflict, NotFound, PreconditionFailed
 from .messages import Document, Request
-from .storage import Storage
+from .storage import MANY, Storage
 
 # What a kind of resource is called in a feed, and the links that its body carries.
 FEEDS = {
@@ -202,6 +202,7 @@ class Catalog:
             _check_match(resource, if_match)
             self._delete(connection, resource.kind, resource.rid)
             self._containers.clear()
+        self._storage.erased(MANY)
 
     def _delete(self, connection: sqlite3.Connection, kind: str, rid: str) -> None:
         children = connection.execute(

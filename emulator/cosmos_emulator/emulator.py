@@ -77,6 +77,11 @@ class Emulator:
     def clear_requests(self) -> None:
         self.requests.clear()
 
+    def erase_remnants(self) -> bool:
+        """Write the file anew, so that it holds no byte of what was deleted or replaced. False if
+        another process has the file in use: the log beside it may still hold some then."""
+        return self._storage.rewrite()
+
     def close(self) -> None:
         self.closed.set()
         self._storage.close()

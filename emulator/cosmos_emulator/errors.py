@@ -10,7 +10,8 @@ CosmosError                 a status, a sub-status and a message
 ├── PreconditionFailed 412
 ├── TooLarge         413
 └── NotModified      304    not an error to the client, but it ends a request in the same way
-StorageError                the file cannot be used: not a database, not ours, disk full
+StorageError                the file cannot be used: not a database, too new, disk full
+└── ForeignFile             it is a database of something else
 """
 
 from __future__ import annotations
@@ -190,3 +191,7 @@ class NotModified(CosmosError):
 
 class StorageError(Exception):
     """The database file cannot be opened or written; the message says why."""
+
+
+class ForeignFile(StorageError):
+    """The file is a SQLite database, but of something else."""

@@ -24,7 +24,7 @@ from .items import Conditions, Items, Outcome
 from .messages import JSON, Request, Response
 from .query_routes import QueryRoutes, holds
 from .snapshots import Snapshots
-from .storage import Storage
+from .storage import MANY, Storage
 
 KEY_HEADER = "x-ms-documentdb-partitionkey"
 
@@ -104,6 +104,8 @@ class ItemRoutes:
                 outcome = items.delete(key, item_id, conditions)
             else:
                 raise NotAllowed(f"{method} does not apply to an item.")
+        if method == "DELETE":
+            self._storage.erased(1)
         return _answer(request, outcome, container.session_headers(outcome.lsn, key))
 
     def _batch(self, request: Request) -> Response:
@@ -117,6 +119,8 @@ class ItemRoutes:
                 results, lsn = batch.run(items, key, operations, partial(holds, connection))
         except batch.BatchFailed as failed:
             results, lsn, status = failed.results, 0, 207
+        else:
+            self._storage.erased(sum(result["statusCode"] == 204 for result in results))
         lsn = lsn or self._catalog.lsn(container)
         charge = sum(result["requestCharge"] for result in results)
         headers = _headers(container, charge, lsn, key)
@@ -128,6 +132,7 @@ class ItemRoutes:
             container = self._container(request)
             key = _key(request, container)
             lsn = Items(connection, container, self._clock.now()).delete_partition(key)
+        self._storage.erased(MANY)
         return Response(200, _headers(container, charges.write(0, 0), lsn, key))
 
     def ranges(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The SQLite file: tables, transactions, locking.
+"""What is in the SQLite file: tables, transactions, locking.
 
 Layout:
     resources     databases, containers, offers, users, scripts …: one row each, JSON in ``body``
@@ -12,31 +12,22 @@ Two processes may open one file: SQLite's locks decide, counters and etags live 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-from .errors import CosmosError, StorageError
+from .errors import CosmosError
+from .files import BUSY_TIMEOUT_MS, open_file
 from .history import History
 
-APPLICATION_ID = 0x436F736D  # "Cosm"
-SCHEMA_VERSION = 2
-BUSY_TIMEOUT_MS = 30_000
+MANY = 1000  # deleted items after which the log is emptied
+SMALL = 64 * 1024 * 1024  # bytes of a file that is rewritten at closing, if need be
 MAX_SORT_INDEXES = 32  # per container: each one slows its writes a little
-
-_SCHEMA = """
-CREATE TABLE resources (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind TEXT NOT NULL, parent TEXT NOT NULL, id TEXT NOT NULL,
-    rid TEXT NOT NULL UNIQUE, ts INTEGER NOT NULL, body TEXT NOT NULL,
-    UNIQUE (kind, parent, id));
-CREATE TABLE containers (
-    num INTEGER PRIMARY KEY AUTOINCREMENT, rid TEXT NOT NULL UNIQUE,
-    lsn INTEGER NOT NULL, version INTEGER NOT NULL, ranges INTEGER NOT NULL);
-"""
 
 _ITEMS = """
 CREATE TABLE items_{n} (
@@ -62,12 +53,54 @@ class Storage:
         self._seen_version = -1
         self._on_foreign_change: list[Callable[[], None]] = []
         self._made_indexes: set[str] = set()
-        self._connection = _open(path)
+        self._connection = open_file(path)
+        # Whoever forgets to close it leaves no connection behind.
+        self._closing = weakref.finalize(self, self._connection.close)
+        self._erased = 0
         self.history: History | None = None
 
     def close(self) -> None:
         with self.lock:
-            self._connection.close()
+            if self._closing.alive and self._erased and not self._in_memory:
+                self._tidy_up()
+            self._closing()
+
+    def _tidy_up(self) -> None:
+        """Before the file is closed: rewrite it if something was erased, unless it is large."""
+        with contextlib.suppress(sqlite3.DatabaseError, OSError):
+            # Another process that is busy with the file is not waited for.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            if os.path.getsize(self.path) <= SMALL:
+                self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def erased(self, count: int) -> None:
+        """Items were deleted. Call it after the transaction: many of them empty the log."""
+        before, self._erased = self._erased, self._erased + count
+        if before // MANY != self._erased // MANY:
+            # They are deleted in any case; a full disk may keep them in the log for longer.
+            with contextlib.suppress(CosmosError):
+                self.empty_log()
+
+    def empty_log(self) -> bool:
+        """Move the log into the file; whether no other process kept that from happening."""
+        if self._in_memory:
+            return True
+        with self.lock, _translated():
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        return not busy
+
+    def rewrite(self) -> bool:
+        """Write the file anew, with what is stored and nothing else."""
+        if self._in_memory:
+            return True
+        with self.lock, _translated():
+            self._connection.execute("VACUUM")
+            return self.empty_log()
 
     def keep_history(self, time: Callable[[], float]) -> History:
         """Keep what items were from now on, for replicas that lag."""
@@ -171,54 +204,3 @@ def _translated() -> Iterator[None]:
                 status=503,
             ) from error
         raise CosmosError(f"The emulator's file cannot be used: {error}", status=500) from error
-
-
-def _open(path: str) -> sqlite3.Connection:
-    try:
-        connection = sqlite3.connect(
-            path,
-            isolation_level=None,
-            check_same_thread=False,
-            timeout=BUSY_TIMEOUT_MS / 1000,
-            cached_statements=256,
-        )
-    except sqlite3.OperationalError as error:
-        raise StorageError(f"{path}: cannot be opened ({error})") from error
-    try:
-        _prepare(connection, path)
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        raise StorageError(f"{path}: not a usable SQLite database ({error})") from error
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    def pragma(name: str) -> Any:
-        return connection.execute(f"PRAGMA {name}").fetchone()[0]
-
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if tables and pragma("application_id") != APPLICATION_ID:
-        raise StorageError(f"{path}: a SQLite database, but not one of this emulator's")
-    if tables and pragma("user_version") != SCHEMA_VERSION:
-        raise StorageError(f"{path}: written by another version of this emulator")
-    # With WAL, NORMAL survives the death of the process; only a power cut may lose the last writes.
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    # A longer log: moving it into the file is what waits for the disk.
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Another process may have made the tables between the look above and the lock.
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            for statement in _SCHEMA.split(";"):
-                connection.execute(statement)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise

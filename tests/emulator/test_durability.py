@@ -13,7 +13,7 @@ import pytest
 from azure.cosmos import CosmosClient, PartitionKey, exceptions
 from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 
-from cosmos_emulator import Emulator, StorageError
+from cosmos_emulator import Emulator, ForeignFile, StorageError
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_a_database_of_somebody_else_is_refused_and_left_alone(path):
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE aunts (name TEXT)")
     connection.close()
-    with pytest.raises(StorageError, match="not one of this emulator's"):
+    with pytest.raises(ForeignFile, match="SQLite database of something else"):
         Emulator(path)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM aunts").fetchone() == (0,)

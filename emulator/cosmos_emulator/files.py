@@ -1,0 +1,150 @@
+"""The SQLite file: opening it, telling whose it is, and bringing an older one up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+from .errors import ForeignFile, StorageError
+
+APPLICATION_ID = 0x436F736D  # "Cosm"
+SCHEMA_VERSION = 2
+BUSY_TIMEOUT_MS = 30_000
+
+_SCHEMA = """
+CREATE TABLE resources (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL, parent TEXT NOT NULL, id TEXT NOT NULL,
+    rid TEXT NOT NULL UNIQUE, ts INTEGER NOT NULL, body TEXT NOT NULL,
+    UNIQUE (kind, parent, id));
+CREATE TABLE containers (
+    num INTEGER PRIMARY KEY AUTOINCREMENT, rid TEXT NOT NULL UNIQUE,
+    lsn INTEGER NOT NULL, version INTEGER NOT NULL, ranges INTEGER NOT NULL);
+"""
+
+
+def open_file(path: str) -> sqlite3.Connection:
+    """A connection that belongs to all threads, to a file that is ready for use."""
+    try:
+        connection = _connect(path)
+    except sqlite3.OperationalError as error:
+        raise StorageError(f"{path}: cannot be opened ({error})") from error
+    try:
+        _prepare(connection, path)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise StorageError(f"{path}: not a usable SQLite database ({error})") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        path,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_TIMEOUT_MS / 1000,
+        cached_statements=256,
+    )
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    if _is_filled(connection):
+        if _pragma(connection, "application_id") != APPLICATION_ID:
+            raise ForeignFile(
+                f"{path}: a SQLite database of something else, not one of this emulator's"
+            )
+        _check_version(connection, path)
+    # With WAL, NORMAL survives the death of the process; only a power cut may lose the last writes.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    # What is deleted or replaced is overwritten in the file.
+    connection.execute("PRAGMA secure_delete = ON")
+    # A longer log: moving it into the file is what waits for the disk.
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have made or upgraded the tables since the look above.
+        if not _is_filled(connection):
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+        version = _check_version(connection, path)
+        if version < SCHEMA_VERSION:
+            _back_up(path, version)
+            _upgrade(connection)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _is_filled(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _check_version(connection: sqlite3.Connection, path: str) -> int:
+    version = _pragma(connection, "user_version")
+    if version > SCHEMA_VERSION:
+        raise StorageError(
+            f"{path}: written by a newer version of this emulator (its format is {version}, this "
+            f"version knows formats up to {SCHEMA_VERSION}); nothing was changed"
+        )
+    if version < 1:
+        raise StorageError(f"{path}: written in a format that this emulator does not know")
+    return version
+
+
+def _back_up(path: str, version: int) -> None:
+    """Copy the file as it is to ``<path>.backup-v<version>``; an older backup is kept."""
+    target = Path(f"{path}.backup-v{version}")
+    number = 1
+    while target.exists():
+        number += 1
+        target = Path(f"{path}.backup-v{version}-{number}")
+    unfinished = Path(f"{target}.unfinished")
+    try:
+        unfinished.unlink(missing_ok=True)
+        # By another connection: ours holds the lock that keeps writers out.
+        with (
+            contextlib.closing(_connect(path)) as source,
+            contextlib.closing(sqlite3.connect(unfinished)) as copy,
+        ):
+            source.backup(copy)
+        os.replace(unfinished, target)
+    except (OSError, sqlite3.Error) as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise StorageError(
+            f"{path}: written by an older version of this emulator, and cannot be upgraded because "
+            f"no backup can be written to {target} ({error}); nothing was changed"
+        ) from error
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """From format 1: containers get their number of ranges, and counters of single writes.
+
+    The first files of format 1 counted single writes by the LSN, the later ones have both.
+    """
+    connection.execute("ALTER TABLE containers ADD COLUMN ranges INTEGER NOT NULL DEFAULT 1")
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(containers)")}
+    if "version" in columns:
+        return
+    connection.execute("ALTER TABLE containers ADD COLUMN version INTEGER NOT NULL DEFAULT 0")
+    connection.execute("UPDATE containers SET version = lsn")
+    for (number,) in connection.execute("SELECT num FROM containers").fetchall():
+        items = f"items_{number}"
+        connection.execute(f"ALTER TABLE {items} ADD COLUMN version INTEGER NOT NULL DEFAULT 0")
+        connection.execute(f"UPDATE {items} SET version = lsn")
+        connection.execute(f"DROP INDEX IF EXISTS {items}_by_lsn")
