@@ -10,7 +10,6 @@ connect_…         how to make a service: embedded, over HTTP, on COSMOSDB_ENDP
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -49,18 +48,9 @@ def emulator() -> Iterator[Emulator]:
 
 
 @pytest.fixture
-def later(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Lets time pass, for the store and for the service."""
-    began = time.time()
-    passed = 0.0
-
-    def wait(seconds: float) -> None:
-        nonlocal passed
-        passed += seconds
-        emulator.clock.advance(seconds)
-        monkeypatch.setattr("cosmosservice.sessions.store.retention._now", lambda: began + passed)
-
-    return wait
+def later(emulator: Emulator) -> Callable[[float], None]:
+    """Lets time pass for the store. The service learns of it from the next answer."""
+    return emulator.clock.advance
 
 
 @pytest.fixture

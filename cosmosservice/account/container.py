@@ -8,6 +8,7 @@ etag, and the callers recognise their own writes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,7 @@ class Container:
         self._key_field = partition_key.removeprefix("/")
         self._observer = observer
         self._clock = clock
+        self._has_read = False
         self.name = proxy.id
 
     async def create(self, document: Document) -> str:
@@ -78,7 +80,10 @@ class Container:
                 document_id, partition, response_hook=hook, **condition
             )
 
-        await self._send("read", send)
+        try:
+            await self._send("read", send)
+        finally:
+            self._has_read = True
         return found or NOT_MODIFIED
 
     async def replace(self, document: Document, etag: str) -> str:
@@ -105,6 +110,11 @@ class Container:
         answer brings the session token up to date: what this client reads in the partition from
         now on is at least as new.
         """
+        if not self._has_read:
+            # The SDK forgets the token of a refused write if it has not read here before: only
+            # then it knows the container by the id under which it keeps tokens.
+            with contextlib.suppress(NotFound):
+                await self.read(document_id, partition)
         try:
             await self.replace({"id": document_id, self._key_field: partition}, _IMPOSSIBLE_ETAG)
         except PreconditionFailed:

@@ -43,6 +43,20 @@ CREATE INDEX uniques_{n}_by_seq ON uniques_{n} (seq);
 """
 
 
+# Whoever drops a storage without closing it leaves no connection behind. Not weakref.finalize: that
+# would close it at the exit of Python before those who were made earlier could write their last.
+_open: dict[weakref.ref[Storage], sqlite3.Connection] = {}
+
+
+def _close(
+    reference: weakref.ref[Storage],
+    connections: dict[weakref.ref[Storage], sqlite3.Connection] = _open,
+) -> None:
+    connection = connections.pop(reference, None)
+    if connection is not None:
+        connection.close()
+
+
 class Storage:
     """One connection to one file, shared by all threads under a lock."""
 
@@ -54,16 +68,16 @@ class Storage:
         self._on_foreign_change: list[Callable[[], None]] = []
         self._made_indexes: set[str] = set()
         self._connection = open_file(path)
-        # Whoever forgets to close it leaves no connection behind.
-        self._closing = weakref.finalize(self, self._connection.close)
+        self._reference = weakref.ref(self, _close)
+        _open[self._reference] = self._connection
         self._erased = 0
         self.history: History | None = None
 
     def close(self) -> None:
         with self.lock:
-            if self._closing.alive and self._erased and not self._in_memory:
+            if self._reference in _open and self._erased and not self._in_memory:
                 self._tidy_up()
-            self._closing()
+            _close(self._reference)
 
     def _tidy_up(self) -> None:
         """Before the file is closed: rewrite it if something was erased, unless it is large."""

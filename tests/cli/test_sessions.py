@@ -220,7 +220,7 @@ def test_repair_says_which_event_is_missing(command, conversation):
 
             async def lose(store):
                 key = SessionKey.of("shop", "ada", "first")
-                (first, _) = await store.log.later(key, 0)
+                (first, _) = await store.log.read(key)
                 await store.events.delete(
                     key.event_id(first.seq, first.incarnation), key.session_id
                 )

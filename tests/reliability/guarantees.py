@@ -114,9 +114,9 @@ class Picture:
         prefix = "user:" if kind == "user_state" else "app:"
         session = self.sessions.get(where, {})
         found = []
-        pending = session.get("pending", {})
-        for key, value in pending.get(prefix.rstrip(":"), {}).items():
-            found.append((key, (pending["stamp"], f"create-{session['incarnation']}"), value))
+        initial = session.get("initial", {})
+        for key, value in initial.get(prefix.rstrip(":"), {}).get("state", {}).items():
+            found.append((key, (initial["stamp"], f"create-{session['incarnation']}"), value))
         for record in records:
             stamp = (record["stamp"], record["event_id"])
             for key, value in _scope(record, prefix).items():

@@ -87,7 +87,7 @@ class Model:
                 life.revision = body["revision"]  # it follows the log
                 return
             born = body["state"]["born"]
-            self._share(where[0], self.initial[born], body.get("pending", {}).get("stamp", 0), "")
+            self._share(where[0], self.initial[born], body.get("initial", {}).get("stamp", 0), "")
             own = {k: v for k, v in self.initial[born].items() if not k.startswith(_SHARED)}
             self.lives[where] = Life(body["incarnation"], body["revision"], state=own)
         elif (

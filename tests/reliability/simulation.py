@@ -15,7 +15,6 @@ import os
 import random
 import selectors
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
@@ -108,30 +107,35 @@ def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-class _Clock:
-    """Stands in for the module `time`: the loop's time, with the skew of who asks."""
+class _ServerTime:
+    """Stands in for the module `time`: the loop's time."""
 
-    monotonic = staticmethod(time.monotonic)
-    perf_counter = staticmethod(time.perf_counter)
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
 
     def time(self) -> float:
-        return EPOCH + asyncio.get_running_loop().time() + _skew.get()
+        return EPOCH + self.monotonic()
 
-    def time_ns(self) -> int:
-        return int(self.time() * 1_000_000) * 1_000
+
+class _LocalTime(_ServerTime):
+    """The same with the skew of who asks."""
+
+    def time(self) -> float:
+        return super().time() + _skew.get()
 
 
 def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
     """Runs `work` to its end. The same seed gives the same run."""
     names = random.Random(seed)
     loop = VirtualLoop()
-    clock = _Clock()
     state = random.getstate()
     with contextlib.ExitStack() as patches:
         store = "cosmosservice.sessions.store"
-        for module in ("clock", "event_log", "store", "session_documents", "repair"):
-            patches.enter_context(mock.patch(f"{store}.{module}.time", clock))
-        patches.enter_context(mock.patch(f"{store}.retention._now", clock.time))
+        for module, clock in (
+            ("cosmosservice.account.server_clock", _LocalTime()),
+            ("cosmos_emulator.clock", _ServerTime()),
+        ):
+            patches.enter_context(mock.patch(f"{module}.time", clock))
         patches.enter_context(
             mock.patch(
                 "secrets.token_hex", lambda size: f"{names.getrandbits(8 * size):0{2 * size}x}"
@@ -139,7 +143,7 @@ def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
         )
         # A hundredth of Cosmos DB's limit: the same requests, with less to carry.
         patches.enter_context(mock.patch(f"{store}.event_log.ITEM_LIMIT", 20_000))
-        patches.enter_context(mock.patch(f"{store}.bodies._CHUNK_BYTES", 14_000))
+        patches.enter_context(mock.patch(f"{store}.packing.CHUNK_BYTES", 14_000))
         random.seed(seed)  # of the jitter in pauses
         try:
             return loop.run_until_complete(work())

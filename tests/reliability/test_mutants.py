@@ -13,8 +13,8 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.log_view import LogView
 from cosmosservice.sessions.store.projector import Projector
-from cosmosservice.sessions.store.session_documents import SessionDocument
-from cosmosservice.sessions.store.state_documents import StateDocument
+from cosmosservice.sessions.store.session_documents import SessionDocuments
+from cosmosservice.sessions.store.state_documents import NO_CHANGES, StateDocument
 from tests.reliability import test_clocks_and_repeats as clocks
 from tests.reliability import test_interleavings as interleavings
 from tests.reliability.crash_matrix import cases, run
@@ -23,7 +23,7 @@ from tests.reliability.operations import OPERATIONS
 
 original = {
     "replace": Container.replace,
-    "behind": EventLog.behind,
+    "read_after": EventLog.read_after,
     "append": EventLog.append,
 }
 
@@ -41,9 +41,9 @@ def no_observing(*_: Any) -> None:
     """A clock that goes by itself alone."""
 
 
-def no_pending(*_: Any) -> dict[str, Any]:
+async def no_initial_state(*_: Any) -> Any:
     """Initial user and app state that nobody completes."""
-    return {}
+    return NO_CHANGES
 
 
 def no_deletes(_: Any) -> bool:
@@ -59,7 +59,9 @@ async def no_if_match(self: Container, document: Any, etag: str) -> str:
 
 async def no_recognition(*arguments: Any) -> Any:
     """Own writes look like another's."""
-    return [replace(each, event_id="another's") for each in await original["behind"](*arguments)]
+    return [
+        replace(each, event_id="another's") for each in await original["read_after"](*arguments)
+    ]
 
 
 async def hasty_discard(self: EventLog, key: Any, record: Any, ttl: Any = None) -> None:
@@ -95,9 +97,14 @@ def seeds(test: Callable[[int], None]) -> Callable[[], None]:
 
 MUTANTS = [
     (Projector, "_settle", no_settling, matrix("get of a session that is behind")),
-    (SessionDocument, "pending_changes", no_pending, matrix("create with user and app state")),
+    (
+        SessionDocuments,
+        "initial_changes",
+        no_initial_state,
+        matrix("create with user and app state"),
+    ),
     ("cosmosservice.sessions.store.reading", "is_deleted", no_deletes, matrix("delete")),
-    (EventLog, "behind", no_recognition, matrix("append")),
+    (EventLog, "read_after", no_recognition, matrix("append")),
     (EventLog, "append", hasty_discard, matrix("append over 2 MB")),
     (
         HybridClock,
@@ -107,7 +114,7 @@ MUTANTS = [
     ),
     (
         StateDocument,
-        "pending",
+        "missing",
         no_stamps,
         seeds(interleavings.test_two_sessions_of_one_user_write_its_state),
     ),

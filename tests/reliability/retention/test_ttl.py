@@ -123,7 +123,7 @@ async def test_a_deleted_session_expires_too(open_service, later, raw):
     session = await service.create_session(**THIS)
     await service.append_event(session, event("x"))
     await service.delete_session(**THIS)
-    later(4 * HOUR)
+    later(6 * HOUR)
     assert raw.everything() == []
     with pytest.raises(SessionNotFoundError):
         await open_service().restore_session(**THIS)
