@@ -47,7 +47,7 @@ class Retry:
 REQUEST = Retry(attempts=4, first_pause=0.2, longest_pause=2.0)
 
 # A document that others change at the same time: read it, change it, write it if nobody was faster.
-CONTENTION = Retry(attempts=60, first_pause=0.005, longest_pause=0.1)
+CONTENTION = Retry(attempts=60, first_pause=0.005, longest_pause=0.1, without_pause=2)
 
 # The same where several turns are usual before anything is contended.
 STEPS = Retry(attempts=60, first_pause=0.005, longest_pause=0.1, without_pause=5)

@@ -7,7 +7,7 @@ import os
 import pytest
 from google.genai import types
 
-from cosmosservice.errors import StaleSessionError, TooLargeError
+from cosmosservice.errors import StaleSessionError
 from tests.support.adk import event, reload
 
 WHO = {"app_name": "app", "user_id": "user"}
@@ -52,32 +52,6 @@ async def test_a_rejected_large_event_leaves_no_chunks(open_service, emulator):
     removed = {each.id for each in chunks if each.status == 204}
     assert created
     assert created == removed
-
-
-async def test_state_that_fits_no_document_is_refused_before_anything_is_stored(open_service):
-    service = open_service()
-    session = await service.create_session(**WHO)
-    for key in ("big", "user:big", "app:big"):
-        with pytest.raises(TooLargeError, match="Nothing was stored"):
-            await service.append_event(session, event("x", delta={key: "x" * 2_100_000}))
-    with pytest.raises(TooLargeError, match="Nothing was stored"):
-        await service.create_session(**WHO, state={"big": "x" * 2_100_000})
-    assert (await reload(open_service(), session)).events == []
-    await service.append_event(session, event("still works"))
-
-
-@pytest.mark.parametrize("followed", [True, False])
-async def test_state_that_grows_past_a_document_is_refused_in_time(service, open_service, followed):
-    session = await service.create_session(**WHO)
-    for number in range(3):
-        delta = {f"key{number}": "x" * 500_000}
-        await service.append_event(session, event("x", delta=delta))
-        if followed:
-            await service.flush()
-    with pytest.raises(TooLargeError, match="Nothing was stored"):
-        await service.append_event(session, event("x", delta={"one": "x" * 500_000}))
-    await service.append_event(session, event("small", delta={"two": 2}))
-    assert await reload(open_service(), session) == session
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3])

@@ -30,7 +30,7 @@ logger = logging.getLogger("cosmosservice")
 
 _ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
-_AT_ONCE = 8
+_PROBED = 4  # of the places at which records seem to be missing
 _PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 
 
@@ -133,19 +133,15 @@ class EventLog:
         client in the session's log is older than now."""
         return await self.container.probe(key.event_id(seq, incarnation), key.session_id)
 
-    async def prove_holes(self, key: SessionKey, incarnation: str, missing: list[int]) -> set[int]:
-        """Which of these places are really empty. The others are taken, and were not seen yet.
+    async def are_lost(self, key: SessionKey, incarnation: str, missing: list[int]) -> bool:
+        """Whether records that a read did not show are really gone: the first of their places are
+        empty. Otherwise it was lag.
 
-        Also if none is empty, no read of this client in the session's log is older than now.
+        In any case, no read of this client in the session's log is older than now: what another
+        one does not show is gone too.
         """
-        holes: set[int] = set()
-        for start in range(0, len(missing), _AT_ONCE):
-            some = missing[start : start + _AT_ONCE]
-            taken = await together(*(self.probe(key, seq, incarnation) for seq in some))
-            holes.update(seq for seq, is_taken in zip(some, taken, strict=True) if not is_taken)
-            if any(taken):  # lag: another read shows the rest
-                break
-        return holes
+        some = missing[:_PROBED]
+        return not any(await together(*(self.probe(key, seq, incarnation) for seq in some)))
 
     async def _records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
         placed = []

@@ -53,7 +53,7 @@ class Iterating:
         return found, Position(position.incarnation, found[-1].seq, position.revision)
 
     async def _without_gap(self, key: SessionKey, position: Position, count: int) -> list[Record]:
-        holes: set[int] = set()
+        proved = False
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
             found = await self._log.read(
@@ -61,11 +61,10 @@ class Iterating:
             )
             end = position.revision if len(found) < count else found[-1].seq
             missing = missing_places(found, position.after + 1, end)
-            unproved = [seq for seq in missing if seq not in holes]
-            if not unproved:
+            if not missing or proved:
                 report_damage(key, missing)
                 return found
-            holes |= await self._log.prove_holes(key, position.incarnation, unproved)
+            proved = await self._log.are_lost(key, position.incarnation, missing)
         raise UnavailableError(
             f"{current_operation.get()}: not all events of session {key.session_id!r} can be read"
             " yet. Nothing was changed."

@@ -19,6 +19,7 @@ logger = logging.getLogger("cosmosservice")
 
 MAX_ID_BYTES: Final = 1_023
 MAX_PARTITION_KEY_BYTES: Final = 2_048
+LAST_PLACE: Final = 9_999_999_999  # what the ids of records have digits for
 
 SESSION: Final = "session"
 

@@ -179,10 +179,11 @@ class Projector:
                 if current is None:
                     await self._report_unseen(key, incarnation, appended)
                     return
-                records = _readable(key, await self._new_records(key, current), accept_loss)
+                found = await self._new_records(key, current)
+                records = _readable(key, found, accept_loss)
                 if not records and not current.initial and not self._renewal_due(current):
                     return
-                await self._settle(key, current, records)
+                await self._settle(key, current, found)
                 try:
                     await self._write(current, records, mine)
                 except (PreconditionFailed, NotFound):
@@ -216,16 +217,15 @@ class Projector:
             known = view.after(current.revision)
             if known:
                 return known
-        begin, holes = current.revision + 1, set[int]()
+        begin, proved = current.revision + 1, False
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
             found = await self._log.read(key, current.incarnation, after=current.revision)
             missing = missing_places(found, begin, current.revision)
-            unproved = [seq for seq in missing if seq not in holes]
-            if not unproved:
+            if not missing or proved:
                 report_damage(key, missing)
                 return found
-            holes |= await self._log.prove_holes(key, current.incarnation, unproved)
+            proved = await self._log.are_lost(key, current.incarnation, missing)
         return []  # the next reader goes on
 
     async def _settle(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cosmosservice.sessions.store.documents import DELETED, PURGED, PURGING, STUB_FIELDS
+from cosmosservice.sessions.store.documents import DELETED, PURGED, PURGING
 
 # --- Events container: a range of ids is a range of the log.
 
@@ -18,7 +18,7 @@ IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
 
 # What a stub keeps, and what tells whether a record is one already: never the content.
 ERASABLE: Final = (
-    f"SELECT {', '.join(f'c.{name}' for name in STUB_FIELDS)},"
+    "SELECT c.id, c.session_id, c.user_id, c.app_name, c.incarnation, c.seq, c.schema_version,"
     f" c._etag, c.document_type, c.event_id, c.stamp, c.ttl {_RANGE} ORDER BY c.id"
 )
 

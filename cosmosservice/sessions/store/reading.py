@@ -6,7 +6,7 @@ the document's revision without a gap. A gap is lag or damage, and the write pat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.account.charges import current_operation
@@ -40,7 +40,7 @@ from cosmosservice.sessions.store.state_documents import StateDocument, StateDoc
 class _Call:
     """What one call has learnt of the log while it was read again."""
 
-    holes: set[int] = field(default_factory=set)  # places that are known to be empty
+    lost_up_to: int = 0  # records that are missing up to this place are known to be lost
 
 
 class SessionReader:
@@ -203,9 +203,10 @@ class SessionReader:
         missing = missing_places(records, begin, document.revision)
         if not missing:
             return records
-        unproved = [seq for seq in missing if seq not in call.holes]
-        if unproved:
-            call.holes |= await self._log.prove_holes(key, incarnation, unproved)
+        end = max(document.revision, records[-1].seq if records else 0)
+        if end > call.lost_up_to:
+            if await self._log.are_lost(key, incarnation, missing):
+                call.lost_up_to = end
             return None
         report_damage(key, missing)
         return records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -93,13 +94,15 @@ def after(records: list[Record], seq: int) -> list[Record]:
     return records[start:]
 
 
-def missing_places(records: list[Record], begin: int, end: int) -> list[int]:
-    """The places from `begin` to `end`, and between these records, that none of them takes."""
+def missing_places(records: list[Record], begin: int, end: int, most: int = 1_000) -> list[int]:
+    """The places from `begin` to `end`, and between these records, that none of them takes: the
+    first ones, if there are very many."""
     last = records[-1].seq if records else begin - 1
     if last >= end and last - begin + 1 == len(records):  # nearly always
         return []
     taken = {record.seq for record in records}
-    return [seq for seq in range(begin, max(end, last) + 1) if seq not in taken]
+    places = (seq for seq in range(begin, max(end, last) + 1) if seq not in taken)
+    return list(itertools.islice(places, most))
 
 
 def is_deleted(records: Iterable[Record]) -> bool | None:

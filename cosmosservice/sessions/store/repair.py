@@ -68,7 +68,8 @@ async def _read(
     store: SessionStore, key: SessionKey
 ) -> tuple[SessionDocument | None, list[Record], list[int]]:
     """The document, the log, and the places of the log that are known to be empty."""
-    proved: set[int] = set()
+    missing: list[int] = []
+    proved = False
     for attempt in VISIBILITY:
         await VISIBILITY.pause(attempt)
         document = await store.documents.read(key)
@@ -77,11 +78,10 @@ async def _read(
             break
         mine = of_incarnation(found, document.incarnation, document.first_seq)
         missing = missing_places(mine, document.first_seq, document.revision)
-        unproved = [seq for seq in missing if seq not in proved]
-        if not unproved:
-            return document, found, missing
-        proved |= await store.log.prove_holes(key, document.incarnation, unproved)
-    return document, found, sorted(proved)
+        if not missing or proved:
+            break
+        proved = await store.log.are_lost(key, document.incarnation, missing)
+    return document, found, missing if proved else []
 
 
 async def _rebuild(

@@ -22,7 +22,7 @@ from cosmosservice.sessions.store.documents import (
     TOMBSTONE,
     iso,
 )
-from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.keys import LAST_PLACE, SessionKey
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.retention import timed
@@ -129,10 +129,12 @@ class SessionDocument:
     def _int(self, name: str, default: int) -> int:
         found = self.body.get(name)
         if isinstance(found, int | float) and not isinstance(found, bool):
-            return int(found)
+            in_range = 0 <= found <= LAST_PLACE
+            if in_range:
+                return int(found)
         logger.error(
-            "The document of session %r is damaged: %s is missing or not a number.",
-            self.key.session_id,
+            "Session %s: its document is damaged: %s is missing or not a place.",
+            self.key.tenant,
             name,
         )
         return default
@@ -142,8 +144,8 @@ class SessionDocument:
         if isinstance(found, str) and found in known:
             return found
         logger.error(
-            "The document of session %r is damaged: its %s is missing or unknown.",
-            self.key.session_id,
+            "Session %s: its document is damaged: its %s is missing or unknown.",
+            self.key.tenant,
             name,
         )
         return default

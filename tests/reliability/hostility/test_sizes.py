@@ -37,15 +37,16 @@ async def test_an_event_far_over_the_limit_comes_back_whole(open_service):
 
 
 @pytest.mark.parametrize("prefix", ["", "user:", "app:"])
-@pytest.mark.parametrize("over", [1, 10_000_000])
-async def test_state_over_the_limit_is_refused_and_leaves_no_trace(open_service, prefix, over):
+async def test_more_keys_than_a_document_can_name_are_refused_and_leave_no_trace(
+    open_service, prefix
+):
     service = open_service()
     session = await service.create_session(**WHO, state={prefix + "kept": 1})
-    large = {prefix + "large": "x" * (LIMIT - 97_152 + over)}
-    with pytest.raises(TooLargeError, match="Nothing was stored"):
-        await service.append_event(session, event("x", delta=large))
-    with pytest.raises(TooLargeError, match="Nothing was stored"):
-        await service.create_session(**WHO, session_id="new", state=large)
+    many = {f"{prefix}{number:0100d}": number for number in range(20_000)}
+    with pytest.raises(TooLargeError, match=r"too many keys.*Nothing was stored"):
+        await service.append_event(session, event("x", delta=many))
+    with pytest.raises(TooLargeError, match=r"too many keys.*Nothing was stored"):
+        await service.create_session(**WHO, session_id="new", state=many)
     assert session.events == []
     assert session.state == {prefix + "kept": 1}
     found = await reload(open_service(), session)
