@@ -71,7 +71,8 @@ class Plan(Generic[_M]):
             factory = field.default_factory
             empty = factory if isinstance(factory, type) and factory in (dict, list, set) else None
             kind = _json_type(field.annotation)
-            self._encoders[name] = (key, encode, kind is str, empty)
+            if not field.exclude:
+                self._encoders[name] = (key, encode, kind is str, empty)
             self.decoders[key] = (name, decode, kind)
             if field.is_required() or field.default_factory_takes_validated_data:
                 self._required.add(name)
@@ -85,6 +86,7 @@ class Plan(Generic[_M]):
                 self._defaults[name] = _UNSET
                 self._factories[name] = _default_of(field)
             self._write_none.add(name)
+        self._write_none &= self._encoders.keys()
         self.extra = config.get("extra") == "allow"
         self._private = {
             name: attribute
@@ -98,6 +100,9 @@ class Plan(Generic[_M]):
                 cls.model_fields if "*" in decorator.info.fields else decorator.info.fields
             )
         }
+
+    def knows(self, key: str) -> bool:
+        return key in self.decoders or key in self._private
 
     def encode(self, model: BaseModel, child: Child) -> dict[str, Any]:
         document: dict[str, Any] = {}
@@ -286,7 +291,8 @@ def _model(cls: type[BaseModel]) -> Codec:
             return plan(cls).decode(body, child)
         value = child(body)
         if tag == CLASS and type(value) is dict:
-            raise Mismatch("unknown class")
+            # A class that is not known here: then as the one that the field declares.
+            return plan(cls).decode({k: v for k, v in body.items() if k != CLASS}, child)
         return value
 
     return encode, decode

@@ -8,6 +8,8 @@ from typing import Any
 
 from google.adk.sessions.state import State
 
+from cosmosservice.errors import InvalidStateError
+
 from .values import decode_state, encode_state
 
 Document = dict[str, Any]
@@ -27,6 +29,15 @@ class Scoped:
 
 
 NOTHING = Scoped()
+
+
+def check_state_keys(state: Mapping[Any, Any] | None, operation: str) -> None:
+    """Refuses, before anything is stored, a state that no session can have."""
+    for key in state or ():
+        if not isinstance(key, str):
+            raise InvalidStateError(
+                f"{operation}: keys of a state are strings; {key!r} is not. Nothing was stored."
+            )
 
 
 def split(state: Mapping[str, Any]) -> Scoped:
