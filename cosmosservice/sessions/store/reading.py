@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +85,7 @@ class SessionReader:
             unmerged = document.unmerged is not None
             if behind or behind_documents or unmerged or must_renew(document.body):
                 self._projector.schedule(key, document.incarnation)
-            times = [record.timestamp for record in behind if record.is_event]
+            times = [r.timestamp for r in behind if r.is_event and math.isfinite(r.timestamp)]
             # Not what the view has: an append of this process may have made it longer meanwhile.
             last = records[-1].seq if records else 0
             return Snapshot(
