@@ -84,6 +84,16 @@ def fields_to_event(document: Mapping[str, Any]) -> Event:
         return placeholder
 
 
+def same_event(left: Event, right: Event) -> bool:
+    """Whether both would be read as the same event. They may differ in what is not restored here:
+    one has an object of a class that is not registered, the other its data. NaN is NaN."""
+    return left == right or _as_read(left) == _as_read(right)
+
+
+def _as_read(event: Event) -> dict[str, Any]:
+    return event_to_fields(fields_to_event(event_to_fields(event)))
+
+
 class OddTime(float):
     """The number that stands for a timestamp which is stored as something else than a number."""
 

@@ -10,7 +10,8 @@ from google.adk.sessions.state import State
 
 from cosmosservice.errors import InvalidStateError
 
-from .values import decode_state, encode_state
+from .tags import encode_key
+from .values import decode_state, decode_state_key, encode_state, encode_value
 
 Document = dict[str, Any]
 
@@ -42,19 +43,26 @@ def check_state_keys(state: Mapping[Any, Any] | None, operation: str) -> None:
 
 def split(state: Mapping[str, Any]) -> Scoped:
     """`temp:` keys are dropped: they live as long as the invocation."""
-    session: dict[str, Any] = {}
-    user: dict[str, Any] = {}
-    app: dict[str, Any] = {}
-    for key, value in state.items():
-        if not isinstance(key, str):
-            session[key] = value
-        elif key.startswith(State.APP_PREFIX):
-            app[key.removeprefix(State.APP_PREFIX)] = value
-        elif key.startswith(State.USER_PREFIX):
-            user[key.removeprefix(State.USER_PREFIX)] = value
-        elif not key.startswith(State.TEMP_PREFIX):
-            session[key] = value
-    return Scoped(encode_state(session), encode_state(user), encode_state(app))
+    return split_stored(encode_state(state))
+
+
+def split_stored(document: Document) -> Scoped:
+    """The same of a state that is encoded already. The values stay as they are: to decode them
+    here would lose what only a reader that has their classes can restore."""
+    scoped = Scoped()
+    for key, value in document.items():
+        name = decode_state_key(key)
+        if name.startswith(State.APP_PREFIX):
+            scoped.app[_stored_key(name.removeprefix(State.APP_PREFIX))] = value
+        elif name.startswith(State.USER_PREFIX):
+            scoped.user[_stored_key(name.removeprefix(State.USER_PREFIX))] = value
+        elif not name.startswith(State.TEMP_PREFIX):
+            scoped.session[_stored_key(name)] = value
+    return scoped
+
+
+def _stored_key(name: str) -> str:
+    return encode_key(name, encode_value)
 
 
 def plain(stored: Document) -> dict[Any, Any]:

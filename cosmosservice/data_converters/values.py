@@ -185,18 +185,33 @@ def decoder() -> Child:
 
 
 def decode_state(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of a document; shares nothing with it. Keys that are not strings, which nobody
-    accepts any more, are read as text."""
-    decoded = decode_dict(document, decoder())
-    if all(type(key) is str for key in decoded):
-        return decoded
-    state = {_text(key): value for key, value in decoded.items() if isinstance(key, str)}
-    wrong = {str(key): value for key, value in decoded.items() if not isinstance(key, str)}
-    if wrong:
-        logger.warning(
-            "A stored state has %d key(s) that are not strings: they are read as text.", len(wrong)
-        )
-    return wrong | state
+    """The state of a document; shares nothing with it."""
+    decode = decoder()
+    state: dict[str, Any] = {}
+    for key, body in document.items():
+        name = decode_state_key(key)
+        if name not in state or name == key:  # a key that is text wins over one that became text
+            state[name] = decode(body)
+    return state
+
+
+def decode_state_key(key: str) -> str:
+    """A key that is not a string, which nobody accepts any more, is read as text."""
+    if key[:1] != "$":
+        return key
+    name: Any = key
+    with _otherwise():
+        name = decode_key(key, decode_value)
+    if isinstance(name, str):
+        return str.__str__(name)
+    logger.warning(
+        "A stored state has a key that is not a string but %s: it is read as text.",
+        type(name).__name__,
+    )
+    try:
+        return str(name)
+    except ValueError:  # an integer that is too long to be printed
+        return key
 
 
 def decode_dict(body: Mapping[str, Any], child: Child) -> dict[Any, Any]:

@@ -29,7 +29,6 @@ from pydantic import (
 
 import cosmosservice
 from cosmosservice.data_converters import (
-    classes,
     decode_state,
     decode_value,
     encode_state,
@@ -40,17 +39,15 @@ from cosmosservice.data_converters import (
     to_json,
 )
 from cosmosservice.data_converters.lazy_events import lazy_event
+from tests.support.registry import nothing_registered
 
 from .support import through_the_store
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch):
-    """Each test begins with nothing registered."""
-    monkeypatch.setattr(classes, "_registered", {})
-    classes.event_subclasses.clear()
-    yield
-    classes.event_subclasses.clear()
+def registry():
+    with nothing_registered():
+        yield
 
 
 class Size(enum.Enum):
@@ -160,7 +157,7 @@ def order(**fields: Any) -> Order:
         size=Size.LARGE,
         due=date(2025, 1, 27),
         price=Decimal("1.10"),
-        orderTags={"a", "b"},
+        orderTags={"a"},
         **fields,
     )
     made._seen = 3
@@ -208,7 +205,7 @@ DATA = {
             "size": "large",
             "due": date(2025, 1, 27),
             "price": Decimal("1.10"),
-            "tags": {"a", "b"},
+            "tags": {"a"},
             "anything": 1,
         },
     ),

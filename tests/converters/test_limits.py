@@ -16,7 +16,6 @@ from google.genai import types
 from pydantic import BaseModel
 
 from cosmosservice.data_converters import (
-    classes,
     decode_state,
     decode_value,
     encode_value,
@@ -26,6 +25,7 @@ from cosmosservice.data_converters import (
     register_classes,
     to_json,
 )
+from tests.support.registry import nothing_registered
 
 # As they are: the tag of something that cannot be.
 LEFT = {
@@ -79,6 +79,11 @@ def test_the_limit_of_integers_does_not_depend_on_that_of_the_process():
         }
     finally:
         sys.set_int_max_str_digits(limit)
+
+
+def test_a_key_that_is_too_long_to_be_printed_stays_as_it_is():
+    key = '$:{"$int":"0x' + "f" * 10_000 + '"}'
+    assert decode_state({key: 1}) == {key: 1}
 
 
 WITHIN = [
@@ -183,9 +188,10 @@ AROUND: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.fixture
-def registered(monkeypatch):
-    monkeypatch.setattr(classes, "_registered", {})
-    register_classes(Free)
+def registered():
+    with nothing_registered():
+        register_classes(Free)
+        yield
 
 
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)

@@ -114,7 +114,7 @@ async def test_a_key_that_is_stored_already_is_read_as_text(open_service, raw, c
     for each in shown:
         assert each.state == expected
     assert {record.levelname for record in caplog.records} == {"WARNING"}
-    assert "not strings: they are read as text" in caplog.text
+    assert "not a string but int: it is read as text" in caplog.text
     assert await reader.get_user_state(**WHO) == {"b": 1, "7": "user:"}
 
 

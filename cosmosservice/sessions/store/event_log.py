@@ -16,14 +16,14 @@ from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters import (
     ENVELOPE,
-    decode_state,
     event_time,
     fields_to_event,
     from_json,
+    same_event,
     to_json,
     wire_size,
 )
-from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split
+from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split_stored
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.bodies import Body, LargeBodies, checksum
@@ -85,8 +85,8 @@ class Record:
             told = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
             return told == checksum(other.raw)
         # The store writes 5.0 as 5, so different text may still be the same event.
-        return self.raw == other.raw or (
-            fields_to_event(from_json(self.raw)) == fields_to_event(from_json(other.raw))
+        return self.raw == other.raw or same_event(
+            fields_to_event(from_json(self.raw)), fields_to_event(from_json(other.raw))
         )
 
 
@@ -272,10 +272,10 @@ class EventLog:
 
 
 def _deltas(fields: Document) -> Scoped:
-    """What the event changes, sharing nothing with its fields."""
+    """What the event changes."""
     actions = fields.get("actions")
     delta = actions.get("state_delta") if isinstance(actions, dict) else None
-    return split(decode_state(delta)) if delta and isinstance(delta, dict) else NOTHING
+    return split_stored(delta) if delta and isinstance(delta, dict) else NOTHING
 
 
 def _number(value: Any) -> float:
