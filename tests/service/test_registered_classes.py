@@ -11,6 +11,8 @@ from google.adk.events import Event
 from pydantic import BaseModel
 
 import cosmosservice
+from cosmosservice.cli import archive
+from cosmosservice.data_converters import to_json
 from tests.support.adk import event, reload, texts
 from tests.support.registry import nothing_registered
 
@@ -89,6 +91,17 @@ async def test_a_process_that_has_not_registered_them_reads_data_and_loses_nothi
         "user:line": Line("tea", Size.LARGE),
         "app:size": Size.LARGE,
     }
+
+
+async def test_an_export_carries_the_fields_of_classes_that_it_does_not_know(open_service):
+    session = await session_with(open_service(), node_event("one"))
+    found = await reload(open_service(), session)
+    lines = [archive.HEAD, *archive.session_lines(found)]
+    (imported,) = archive.read([to_json(line) for line in lines])
+    again = await session_with(open_service(), *imported.events)
+    cosmosservice.register_classes(NodeEvent)
+    found = await reload(open_service(), again)
+    assert (found.events[0].node, found.events[0].order) == ("router", order())
 
 
 @pytest.mark.parametrize("timestamp", [5.0, math.nan])
