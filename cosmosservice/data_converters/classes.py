@@ -16,6 +16,8 @@ from typing import Any
 from google.adk.events.event import Event
 from pydantic import BaseModel
 
+_LIBRARIES = ("pydantic.", "google.adk.", "google.genai.")
+
 _registered: dict[str, type] = {}
 event_subclasses: dict[str, type[Event]] = {}
 """Those of the registered classes that are subclasses of Event, by their full names."""
@@ -68,6 +70,16 @@ def follows_schema(cls: type[BaseModel]) -> bool:
     """Whether it is, or derives from, a class an event is made of: its fields are then written as
     the schema of an event has them, and not each as a value that says what it is."""
     return issubclass(cls, Event) or any(is_trusted(base) for base in cls.__mro__)
+
+
+@lru_cache(maxsize=1024)
+def is_set_up(cls: type[BaseModel]) -> bool:
+    """Whether code of the application runs when an object is made."""
+    return any(
+        not function.__module__.startswith(_LIBRARIES)
+        or function.__name__ == "wrapped_model_post_init"  # pydantic's, around another one
+        for function in (cls.__init__, cls.model_post_init)
+    )
 
 
 def is_named_tuple(cls: type) -> bool:

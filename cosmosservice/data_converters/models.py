@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from .classes import is_set_up
 from .scalars import ENCODERS, decode_bytes, encode_bytes, encode_real
 from .tags import CLASS, decode_key, encode_key, escape_key, tag_of
 
@@ -91,7 +92,7 @@ class Plan(Generic[_M]):
         self._private = {
             name: attribute
             for name, attribute in cls.__private_attributes__.items()
-            if hasattr(attribute, "get_default")
+            if hasattr(attribute, "get_default") and not is_set_up(cls)
         }
         self._validated = {
             name

@@ -20,13 +20,12 @@ from typing import Any, cast
 
 from pydantic import BaseModel, PlainSerializer, WrapSerializer
 
-from .classes import class_named, full_name, is_named_tuple
+from .classes import class_named, full_name, is_named_tuple, is_set_up
 from .lenient import validated
 from .tags import CLASS, encode_key, escape_key
 
 Child = Callable[[Any], Any]
 
-_LIBRARIES = ("pydantic.", "google.adk.", "google.genai.")
 PRIVATE = "$private"  # of a model, beside its fields
 
 
@@ -161,16 +160,6 @@ def _restore_dataclass(cls: type, fields: dict[str, Any]) -> Any:
 
 def _is_constructed(cls: type[BaseModel]) -> bool:
     return is_set_up(cls) or _has_serializers(cls)
-
-
-@lru_cache(maxsize=1024)
-def is_set_up(cls: type[BaseModel]) -> bool:
-    """Whether code of the application runs when an object is made."""
-    return any(
-        not function.__module__.startswith(_LIBRARIES)
-        or function.__name__ == "wrapped_model_post_init"  # pydantic's, around another one
-        for function in (cls.__init__, cls.model_post_init)
-    )
 
 
 @lru_cache(maxsize=1024)

@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .classes import class_named, follows_schema, full_name
+from .classes import class_named, follows_schema, full_name, is_set_up
 from .containers import BUILDERS, CONTAINERS
 from .lenient import validated
 from .models import Child, plan
@@ -305,8 +305,9 @@ class _Decoder:
         cls = class_named(body[CLASS])
         fields = {key: inner for key, inner in body.items() if key not in (CLASS, PRIVATE)}
         if cls is not None and issubclass(cls, BaseModel) and follows_schema(cls):
-            with _otherwise():
-                return plan(cls).decode(fields, self.decode)
+            if not is_set_up(cls):
+                with _otherwise():
+                    return plan(cls).decode(fields, self.decode)
             decoded = decode_dict(fields, self.decode)
             with _otherwise():
                 return validated(cls, decoded)

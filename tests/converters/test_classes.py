@@ -409,7 +409,7 @@ def test_without_registration_it_is_an_event_and_its_own_fields_stay_stored(capl
     assert not caplog.records
 
 
-def test_a_subclass_that_sets_itself_up_is_made_anew():
+def test_a_subclass_that_sets_itself_up_is_made_anew(caplog):
     class Timed(Event):
         started: float = 0.0
         _lock: Any = PrivateAttr(default=None)
@@ -423,6 +423,19 @@ def test_a_subclass_that_sets_itself_up_is_made_anew():
     assert type(back) is Timed
     assert (back.id, back.timestamp, back.started) == ("e", -3.0, 1.0)
     assert back._lock.acquire(blocking=False)
+    assert not caplog.records
+
+    class Call(types.FunctionCall):
+        _lock: Any = PrivateAttr(default=None)
+
+        def model_post_init(self, context: Any) -> None:
+            self._lock = threading.Lock()
+
+    cosmosservice.register_classes(Call)
+    call = again(Call(name="f", args={"a": (1,)}))
+    assert (type(call), call.name, call.args) == (Call, "f", {"a": (1,)})
+    assert call._lock.acquire(blocking=False)
+    assert not caplog.records
 
 
 def test_a_document_that_does_not_fit_the_subclass_gives_an_event():
