@@ -176,9 +176,12 @@ class Plan(Generic[_M]):
         _set_private(model, private)
         for name in self._validated & found if self._validated else ():
             # The type of such a field may be decided by its validator, as that of auth configs is.
-            # What the validator refuses was assigned without it: it stays, as do keys that it would
-            # turn into text.
-            if type(values[name]) is dict and not all(type(key) is str for key in values[name]):
+            # What the validator refuses was assigned without it: it stays, as do other dicts
+            # and keys that it would turn into text.
+            held = values[name]
+            if isinstance(held, dict) and not (
+                type(held) is dict and all(type(key) is str for key in held)
+            ):
                 continue
             with contextlib.suppress(Exception):
                 self.cls.__pydantic_validator__.validate_assignment(model, name, values[name])
