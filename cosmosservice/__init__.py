@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cosmosservice.account.account import CosmosAccount
     from cosmosservice.account.charges import RequestCharge
     from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
+    from cosmosservice.data_converters import register_classes
     from cosmosservice.errors import (
         AlreadyExistsError,
         AuthenticationError,
@@ -56,6 +57,7 @@ __all__ = [
     "TooLargeError",
     "UnavailableError",
     "__version__",
+    "register_classes",
 ]
 
 _MODULES = {
@@ -65,6 +67,7 @@ _MODULES = {
     "RepairReport": "sessions.store.repair",
     "RequestCharge": "account.charges",
     "SessionPage": "cosmos_session_service",
+    "register_classes": "data_converters",
 }
 
 

@@ -20,8 +20,13 @@ from typing_extensions import Unpack, override
 from cosmosservice.account.account import CosmosAccount, OnRequestCharge
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
-from cosmosservice.data_converters.state_scopes import split, temp_only, without_temp
-from cosmosservice.errors import ConfigurationError, InvalidStateError
+from cosmosservice.data_converters.state_scopes import (
+    check_state_keys,
+    split,
+    temp_only,
+    without_temp,
+)
+from cosmosservice.errors import ConfigurationError
 from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.session_objects import Holding, event_object, session_object
@@ -180,12 +185,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         if session_id is None or _blank(session_id):
             session_id = str(uuid.uuid4())
         key = SessionKey.named(app_name, user_id, session_id)
-        wrong = [name for name in state or () if not isinstance(name, str)]
-        if wrong:
-            raise InvalidStateError(
-                f"create_session: keys of a state are strings; {wrong[0]!r} is not. Nothing was"
-                " stored."
-            )
+        check_state_keys(state, "create_session")
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
         snapshot = await self._run(
@@ -287,6 +287,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         if event.partial:
             return event
         delta = event.actions.state_delta if event.actions else None
+        check_state_keys(delta, "append_event")
         if delta:
             # ADK's order: temporary state is for this invocation alone, and shown before the
             # event is stored without it.

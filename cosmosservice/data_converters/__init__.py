@@ -1,6 +1,14 @@
 """ADK's objects as JSON documents and back, without loss."""
 
-from .events import ENVELOPE, UNREADABLE, event_to_fields, fields_to_event
+from .classes import register_classes
+from .events import (
+    ENVELOPE,
+    UNREADABLE,
+    event_time,
+    event_to_fields,
+    fields_to_event,
+    same_event,
+)
 from .text import from_json, to_json, wire_size
 from .values import decode_state, decode_value, encode_state, encode_value
 
@@ -11,9 +19,12 @@ __all__ = [
     "decode_value",
     "encode_state",
     "encode_value",
+    "event_time",
     "event_to_fields",
     "fields_to_event",
     "from_json",
+    "register_classes",
+    "same_event",
     "to_json",
     "wire_size",
 ]

@@ -3,14 +3,17 @@
 import contextlib
 import logging
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from google.adk.events.event import Event
 
+from .classes import class_named, full_name, is_set_up
 from .lenient import validated
-from .models import Decoders, plan
-from .values import Lost, decode_value, encoder, warn_of
+from .models import Child, Decoders, plan
+from .tags import CLASS
+from .text import from_json, to_json
+from .values import Lost, decode_dict, decode_value, decoder, encoder, warn_of
 
 logger = logging.getLogger(__name__)
 
@@ -26,37 +29,53 @@ UNREADABLE = "UNREADABLE_EVENT"
 
 _ID = "event_id"
 _ASIDE = "event_fields"  # fields whose names are taken
-_TAKEN = ENVELOPE | {_ID, _ASIDE}
+_TAKEN = ENVELOPE | {_ID, _ASIDE, CLASS}
+
+# In an event's __dict__, where pydantic overlooks it: what a subclass that is not registered here
+# has of its own, as JSON. So nothing is lost if such an event is written again, as an export does.
+_KEPT = "_kept"
 
 
 def event_to_fields(event: Event) -> dict[str, Any]:
-    """The fields of an event, ready for JSON; `id` is named `event_id`."""
+    """The fields of an event, ready for JSON; `id` is named `event_id`.
+
+    Those of a subclass come with them, and the name of the class before all others.
+    """
     state = event.__dict__  # an event that is not decoded yet decodes itself here
+    cls = type(event)
     lost: Lost = []
-    fields = plan(type(event)).encode(event, encoder(lost))
+    fields = plan(cls).encode(event, encoder(lost))
     warn_of(lost)
+    kept = from_json(state[_KEPT]) if _KEPT in state else {}
+    fields.update(kept)
     event_id = fields.pop("id", state.get("id"))
+    name = fields.pop(CLASS, None) if cls is Event else full_name(cls)
     taken = _TAKEN.intersection(fields)
     if taken:
         fields[_ASIDE] = {name: fields.pop(name) for name in taken}
     fields[_ID] = event_id
-    return fields
+    return {CLASS: name, **fields} if name else fields
 
 
 def fields_to_event(document: Mapping[str, Any]) -> Event:
-    """The event of a document. Never raises: an unreadable document gives a placeholder."""
-    known = _stored_fields()
+    """The event of a document. Never raises: an unreadable document gives a placeholder.
+
+    Of a subclass of Event if the application has registered it.
+    """
+    child = decoder()
+    known = _stored_fields(Event)
     if known.keys() >= document.keys():  # nearly always, and for every event that is looked at
         with contextlib.suppress(Exception):
-            return plan(Event).decode(document, decode_value, known)
+            return plan(Event).decode(document, child, known)
+    cls = class_named(document.get(CLASS))
+    if cls is not None and issubclass(cls, Event):
+        with contextlib.suppress(Exception):
+            return _event_of(cls, document, child)
     try:
-        fields = _own_fields(document)
-        try:
-            return plan(Event).decode(fields, decode_value)
-        except Exception:
-            if not isinstance(fields.get("content"), dict | None):
-                raise  # nothing of what was said is left to show
-            return validated(Event, decode_value(fields))
+        event = _event_of(Event, document, child)
+        if CLASS in document:
+            event.__dict__[_KEPT] = to_json(_unknown_fields(document))
+        return event
     except Exception as error:
         placeholder = _placeholder(document)
         # Not the error's text: it quotes the event.
@@ -64,23 +83,73 @@ def fields_to_event(document: Mapping[str, Any]) -> Event:
         return placeholder
 
 
-@cache
-def _stored_fields() -> Decoders:
+def same_event(left: Event, right: Event) -> bool:
+    """Whether both would be read as the same event. They may differ in what is not restored here:
+    one has an object of a class that is not registered, the other its data. NaN is NaN."""
+    return left == right or _as_read(left) == _as_read(right)
+
+
+def _as_read(event: Event) -> dict[str, Any]:
+    return event_to_fields(fields_to_event(event_to_fields(event)))
+
+
+class OddTime(float):
+    """The number that stands for a timestamp which is stored as something else than a number."""
+
+
+def event_time(fields: Mapping[str, Any]) -> float:
+    """The timestamp of an event that is not decoded, as a number; it may be infinite or NaN."""
+    timestamp = fields.get("timestamp")
+    if type(timestamp) is float:
+        return timestamp
+    try:
+        return float(timestamp) if type(timestamp) is int else OddTime(decode_value(timestamp))
+    except (TypeError, ValueError, OverflowError):
+        return OddTime(0.0)
+
+
+def _event_of(cls: type[Event], document: Mapping[str, Any], child: Child) -> Event:
+    fields = _own_fields(cls, document)
+    if not is_set_up(cls):
+        with contextlib.suppress(Exception):
+            return plan(cls).decode(fields, child)
+    if not isinstance(fields.get("content"), dict | None):
+        raise ValueError("nothing of what was said is left to show")
+    values = decode_dict(fields, child)
+    if not isinstance(values.get("timestamp"), int | float):
+        values["timestamp"] = event_time(fields)  # not the time of reading
+    return validated(cls, values)
+
+
+@lru_cache(maxsize=1024)
+def _stored_fields(cls: type[Event]) -> Decoders:
     """How the fields are read that a document has under their own names; and the id."""
-    decoders = plan(Event).decoders
+    decoders = plan(cls).decoders
     own = {key: known for key, known in decoders.items() if key not in _TAKEN}
     return own | {_ID: decoders["id"]}
 
 
-def _own_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The event's fields under their own names, without those that this ADK does not know."""
-    event_plan = plan(Event)
+def _own_fields(cls: type[Event], document: Mapping[str, Any]) -> dict[str, Any]:
+    """The event's fields under their own names, without those that the class does not know."""
+    event_plan = plan(cls)
+    fields = _all_fields(document)
+    if event_plan.extra:
+        return fields
+    return {key: body for key, body in fields.items() if event_plan.knows(key)}
+
+
+def _unknown_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are not an Event's, and the name of the class that has them."""
+    knows = plan(Event).knows
+    unknown = {key: body for key, body in _all_fields(document).items() if not knows(key)}
+    return {CLASS: document[CLASS], **unknown}
+
+
+def _all_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     fields = {key: body for key, body in document.items() if key not in _TAKEN}
     fields.update(document.get(_ASIDE, ()))
     fields["id"] = document[_ID]
-    if event_plan.extra:
-        return fields
-    return {key: body for key, body in fields.items() if key in event_plan.decoders}
+    return fields
 
 
 def _placeholder(document: Mapping[str, Any]) -> Event:

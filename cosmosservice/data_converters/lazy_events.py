@@ -7,9 +7,11 @@ access to it decodes it, and from then on the object is an ordinary Event, class
 How: pydantic keeps the fields of a model in the instance's `__dict__`, so the access to one that is
 not there yet ends in `__getattr__`. What does not pass there (operators, pydantic's own access to
 `__dict__`, protocols that look at the class) is overridden to decode first and then to go on with
-the Event.
+the Event. An event of a subclass that the application has registered is lazy as that subclass.
 """
 
+import contextlib
+import json
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +20,12 @@ from google.adk.events.event import Event
 from pydantic import BaseModel, ConfigDict
 
 from . import fields_to_event, from_json
+from .classes import event_subclasses
+from .tags import CLASS
 
 _RAW = "_raw"
 
-# The instance's own dict, beneath the property of _LazyEvent.
+# The instance's own dict, beneath the property of the lazy class.
 _get_dict: Callable[[Any], dict[str, Any]] = BaseModel.__dict__["__dict__"].__get__
 _set_dict: Callable[[Any, dict[str, Any]], None] = BaseModel.__dict__["__dict__"].__set__
 # What else pydantic keeps of a model.
@@ -33,44 +37,45 @@ _SLOTS = [
         BaseModel.__dict__["__pydantic_private__"],
     )
 ]
-_new: Callable[[type["_LazyEvent"]], "_LazyEvent"] = object.__new__
+_new: Callable[[type[Event]], Event] = object.__new__
 
 # Reentrant: the garbage collector may run anything, here too.
 _becoming = threading.RLock()
 
-
-class _LazyEvent(Event):
-    model_config = ConfigDict(defer_build=True)  # Event's validator and serializer serve it too
-
-    @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        _decode(self)
-        return self.__dict__
-
-    def __getattr__(self, name: str) -> Any:
-        _decode(self)
-        return getattr(self, name)
-
-    def __eq__(self, other: object) -> bool:
-        _decode(self)
-        return self == other  # by the operator, so that another lazy event decodes itself as well
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> "_LazyEvent":
-        """Another lazy event: copying a session decodes nothing."""
-        fields = _get_dict(self)
-        if _RAW in fields:
-            copy = _new(_LazyEvent)
-            _set_dict(copy, fields.copy())
-            return copy
-        _decode(self)  # waits for the thread that is about to finish it
-        return self.__deepcopy__(memo)
+_NAMED = f'{{"{CLASS}":"'.encode()  # how the text of a subclass begins
+_TAG = f'"{CLASS}":'.encode()
+_DECODED_FIRST = (
+    *("__repr__", "__str__", "__iter__", "__setattr__", "__delattr__"),
+    *("__copy__", "__replace__", "__reduce__", "__reduce_ex__", "__getstate__"),
+    *("__repr_args__", "__repr_name__", "__pretty__", "__rich_repr__"),
+    *("model_copy", "model_dump", "model_dump_json", "copy", "dict", "json"),
+)
 
 
 def lazy_event(raw: bytes, event_id: str, timestamp: float) -> Event:
     """The event of a JSON document. Its id and timestamp can be read without decoding it."""
-    event = _new(_LazyEvent)
-    _set_dict(event, {_RAW: raw, "id": event_id, "timestamp": timestamp})
+    event = _new(_lazy_class(_class_of(raw) if event_subclasses else Event))
+    fields: dict[str, Any] = {_RAW: raw}
+    # What stands for something else is not shown: a look at it decodes the event.
+    if event_id[:1] != "{":
+        fields["id"] = event_id
+    if type(timestamp) is float:
+        fields["timestamp"] = timestamp
+    _set_dict(event, fields)
     return event
+
+
+def _class_of(raw: bytes) -> type[Event]:
+    """The class that the text names, if the application has registered it."""
+    if _TAG not in raw:
+        return Event
+    name: Any = None
+    if raw.startswith(_NAMED):
+        name = raw[len(_NAMED) : raw.index(b'"', len(_NAMED))].decode()
+    else:  # a store may order the fields as it likes
+        with contextlib.suppress(ValueError):
+            name = json.loads(raw).get(CLASS)
+    return event_subclasses.get(name, Event) if isinstance(name, str) else Event
 
 
 def _decode(event: Event) -> None:
@@ -79,11 +84,11 @@ def _decode(event: Event) -> None:
     decoded = None if raw is None else fields_to_event(from_json(raw))
     with _becoming:
         # Only the first may write: after it the event may have been changed already.
-        if decoded is not None and type(event) is _LazyEvent:
+        if decoded is not None and type(event) in _lazy_classes.values():
             for get, set_ in _SLOTS:
                 set_(event, get(decoded))
             _set_dict(event, _get_dict(decoded))
-            object.__setattr__(event, "__class__", Event)
+            object.__setattr__(event, "__class__", type(decoded))
 
 
 def _decoding(name: str) -> Callable[..., Any]:
@@ -95,13 +100,50 @@ def _decoding(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in (
-    *("__repr__", "__str__", "__iter__", "__setattr__", "__delattr__"),
-    *("__copy__", "__replace__", "__reduce__", "__reduce_ex__", "__getstate__"),
-    *("__repr_args__", "__repr_name__", "__pretty__", "__rich_repr__"),
-    *("model_copy", "model_dump", "model_dump_json", "copy", "dict", "json"),
-):
-    if hasattr(Event, _name):
-        type.__setattr__(_LazyEvent, _name, _decoding(_name))
-for _name in ("__pydantic_serializer__", "__pydantic_validator__"):
-    type.__setattr__(_LazyEvent, _name, getattr(Event, _name))
+_lazy_classes: dict[type[Event], type[Event]] = {}
+
+
+def _lazy_class(cls: type[Event]) -> type[Event]:
+    """The lazy class of a class of events, made once."""
+    found = _lazy_classes.get(cls)
+    if found is None:
+        with _becoming:
+            found = _lazy_classes.get(cls) or _lazy_classes.setdefault(cls, _made_lazy(cls))
+    return found
+
+
+def _made_lazy(cls: type[Event]) -> type[Event]:
+    class LazyEvent(cls):  # type: ignore[misc, valid-type]
+        model_config = ConfigDict(defer_build=True)  # the validator of `cls` serves it too
+
+        @property
+        def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+            _decode(self)
+            return self.__dict__
+
+        def __getattr__(self, name: str) -> Any:
+            _decode(self)
+            return getattr(self, name)
+
+        def __eq__(self, other: object) -> bool:
+            _decode(self)
+            # By the operator, so that another lazy event decodes itself as well.
+            return bool(self == other)
+
+        def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Event:
+            """Another lazy event: copying a session decodes nothing."""
+            fields = _get_dict(self)
+            if _RAW in fields:
+                copy = _new(type(self))
+                _set_dict(copy, fields.copy())
+                return copy
+            _decode(self)  # waits for the thread that is about to finish it
+            made: Event = self.__deepcopy__(memo)
+            return made
+
+    for name in _DECODED_FIRST:
+        if hasattr(cls, name):
+            type.__setattr__(LazyEvent, name, _decoding(name))
+    for name in ("__pydantic_serializer__", "__pydantic_validator__"):
+        type.__setattr__(LazyEvent, name, getattr(cls, name))
+    return LazyEvent

@@ -1,5 +1,6 @@
 """Reading what another version of ADK wrote: without what this one does not know."""
 
+import itertools
 import logging
 from typing import Any, TypeVar
 
@@ -8,23 +9,32 @@ from pydantic import BaseModel, ValidationError
 logger = logging.getLogger(__name__)
 
 _M = TypeVar("_M", bound=BaseModel)
+_ROUNDS = 50
 
 
 def validated(cls: type[_M], data: dict[str, Any]) -> _M:
-    """The model of `data`, from which whatever the class refuses is removed. Changes `data`."""
+    """The model of `data`, without whatever the class refuses."""
     left_out = 0
-    while True:
+    data = _copied(data)
+    for rounds in itertools.count():
         try:
             model = cls.model_validate(data)
         except ValidationError as error:
             dropped = _drop_refused(data, error)
-            if not dropped:
+            if not dropped or rounds == _ROUNDS:
                 raise
             left_out += dropped
         else:
             if left_out:
                 logger.debug("%s: %d field(s) left out", cls.__name__, left_out)
             return model
+    raise AssertionError
+
+
+def _copied(data: Any) -> Any:
+    if type(data) is dict:
+        return {key: _copied(inner) for key, inner in data.items()}
+    return [_copied(inner) for inner in data] if type(data) is list else data
 
 
 def _drop_refused(data: Any, error: ValidationError) -> int:

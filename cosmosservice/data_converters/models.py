@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from .classes import is_set_up
 from .scalars import ENCODERS, decode_bytes, encode_bytes, encode_real
 from .tags import CLASS, decode_key, encode_key, escape_key, tag_of
 
@@ -71,7 +72,8 @@ class Plan(Generic[_M]):
             factory = field.default_factory
             empty = factory if isinstance(factory, type) and factory in (dict, list, set) else None
             kind = _json_type(field.annotation)
-            self._encoders[name] = (key, encode, kind is str, empty)
+            if not field.exclude:
+                self._encoders[name] = (key, encode, kind is str, empty)
             self.decoders[key] = (name, decode, kind)
             if field.is_required() or field.default_factory_takes_validated_data:
                 self._required.add(name)
@@ -85,11 +87,12 @@ class Plan(Generic[_M]):
                 self._defaults[name] = _UNSET
                 self._factories[name] = _default_of(field)
             self._write_none.add(name)
+        self._write_none &= self._encoders.keys()
         self.extra = config.get("extra") == "allow"
         self._private = {
             name: attribute
             for name, attribute in cls.__private_attributes__.items()
-            if hasattr(attribute, "get_default")
+            if hasattr(attribute, "get_default") and not is_set_up(cls)
         }
         self._validated = {
             name
@@ -98,6 +101,9 @@ class Plan(Generic[_M]):
                 cls.model_fields if "*" in decorator.info.fields else decorator.info.fields
             )
         }
+
+    def knows(self, key: str) -> bool:
+        return key in self.decoders or key in self._private
 
     def encode(self, model: BaseModel, child: Child) -> dict[str, Any]:
         document: dict[str, Any] = {}
@@ -170,9 +176,12 @@ class Plan(Generic[_M]):
         _set_private(model, private)
         for name in self._validated & found if self._validated else ():
             # The type of such a field may be decided by its validator, as that of auth configs is.
-            # What the validator refuses was assigned without it: it stays, as do keys that it would
-            # turn into text.
-            if type(values[name]) is dict and not all(type(key) is str for key in values[name]):
+            # What the validator refuses was assigned without it: it stays, as do other dicts
+            # and keys that it would turn into text.
+            held = values[name]
+            if isinstance(held, dict) and not (
+                type(held) is dict and all(type(key) is str for key in held)
+            ):
                 continue
             with contextlib.suppress(Exception):
                 self.cls.__pydantic_validator__.validate_assignment(model, name, values[name])
@@ -286,7 +295,8 @@ def _model(cls: type[BaseModel]) -> Codec:
             return plan(cls).decode(body, child)
         value = child(body)
         if tag == CLASS and type(value) is dict:
-            raise Mismatch("unknown class")
+            # A class that is not known here: then as the one that the field declares.
+            return plan(cls).decode({k: v for k, v in body.items() if k != CLASS}, child)
         return value
 
     return encode, decode

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
 from google.adk.sessions.state import State
 
-from .values import decode_state, encode_state
+from cosmosservice.errors import InvalidStateError
+from cosmosservice.scopes import Pair
+
+from .tags import encode_key
+from .values import decode_state, decode_state_key, encode_state, encode_value
 
 Document = dict[str, Any]
-
-
-T = TypeVar("T")
-
-
-class Pair(NamedTuple, Generic[T]):
-    """Something of the user's and the same of the app's: the two states that sessions share."""
-
-    user: T
-    app: T
-
-    def map(self, function: Callable[..., Any], *others: Pair[Any]) -> Pair[Any]:
-        """The function's results for the user and for the app."""
-        return Pair(*(function(*both) for both in zip(self, *others, strict=True)))
-
-
-SCOPES: Pair[str] = Pair("user", "app")
 
 
 @dataclass(frozen=True)
@@ -45,21 +32,37 @@ class Scoped:
 NOTHING = Scoped()
 
 
+def check_state_keys(state: Mapping[Any, Any] | None, operation: str) -> None:
+    """Refuses, before anything is stored, a state that no session can have."""
+    for key in state or ():
+        if not isinstance(key, str):
+            raise InvalidStateError(
+                f"{operation}: keys of a state are strings; {key!r} is not. Nothing was stored."
+            )
+
+
 def split(state: Mapping[str, Any]) -> Scoped:
     """`temp:` keys are dropped: they live as long as the invocation."""
-    session: dict[str, Any] = {}
-    user: dict[str, Any] = {}
-    app: dict[str, Any] = {}
-    for key, value in state.items():
-        if not isinstance(key, str):
-            session[key] = value
-        elif key.startswith(State.APP_PREFIX):
-            app[key.removeprefix(State.APP_PREFIX)] = value
-        elif key.startswith(State.USER_PREFIX):
-            user[key.removeprefix(State.USER_PREFIX)] = value
-        elif not key.startswith(State.TEMP_PREFIX):
-            session[key] = value
-    return Scoped(encode_state(session), Pair(encode_state(user), encode_state(app)))
+    return split_stored(encode_state(state))
+
+
+def split_stored(document: Document) -> Scoped:
+    """The same of a state that is encoded already. The values stay as they are: to decode them
+    here would lose what only a reader that has their classes can restore."""
+    scoped = Scoped()
+    for key, value in document.items():
+        name = decode_state_key(key)
+        if name.startswith(State.APP_PREFIX):
+            scoped.shared.app[_stored_key(name.removeprefix(State.APP_PREFIX))] = value
+        elif name.startswith(State.USER_PREFIX):
+            scoped.shared.user[_stored_key(name.removeprefix(State.USER_PREFIX))] = value
+        elif not name.startswith(State.TEMP_PREFIX):
+            scoped.session[_stored_key(name)] = value
+    return scoped
+
+
+def _stored_key(name: str) -> str:
+    return encode_key(name, encode_value)
 
 
 def plain(stored: Document) -> dict[Any, Any]:

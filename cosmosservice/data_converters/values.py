@@ -3,33 +3,32 @@
 What JSON has stays as it is. Everything else becomes an object that says what it was:
 
     {"$datetime": "2025-01-27T10:30:00+00:00"}   {"$int": "9007199254740993"}   {"$float": 1.0}
-    {"$tuple": [1, 2]}   {"$set": [1, 2]}   ... (see `scalars`)
-    {"$class": "google.genai.types.Part", "text": "hi"}
-    {"$enum": ["google.genai.types.Outcome", "OUTCOME_OK"]}
+    {"$tuple": [1, 2]}   {"$set": [1, 2]}   ... (see `scalars` and `containers`)
+    {"$class": "google.genai.types.Part", "text": "hi"}   ... (see `models` and `objects`)
 
 No dict of the user's looks like one of these (see `tags`). A value deeper than Cosmos allows is
 `{"$deep": [...]}`: the list of its containers, each with its inner ones as `{"$ref": position}`.
+
+A document may have been written by anybody. Reading takes time and memory in proportion to its
+size: what is inside an object is decoded once, whatever then becomes of the object, and a container
+of a deep value is used once. What does not fit stays as it is.
 """
 
 import contextlib
-import dataclasses
 import logging
-from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from enum import Enum
-from types import GeneratorType
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
 
-from .classes import class_named, name_of
+from .classes import class_named, follows_schema, full_name, is_set_up
+from .containers import BUILDERS, CONTAINERS
 from .lenient import validated
 from .models import Child, plan
+from .objects import PRIVATE, NotAnObject, encode_object, restore_object, restore_value
 from .scalars import DECODERS, ENCODERS
+from .simple import simplified
 from .tags import CLASS, decode_key, encode_key, tag_of
-from .text import to_json
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +59,15 @@ def encode_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state as a JSON object, key by key: what merges states merges their documents too."""
     lost: Lost = []
     encode = encoder(lost)
-    encoded = {encode_key(key, encode): encode(value) for key, value in state.items()}
+    encoded = {encode_key(_text(key), encode): encode(value) for key, value in state.items()}
     warn_of(lost)
     return encoded
+
+
+def _text(key: Any) -> Any:
+    """A key that is a string of another class, such as a member of an enumeration, as its text:
+    the two are one key of a dict."""
+    return str.__str__(key) if isinstance(key, str) else key
 
 
 def encoder(lost: Lost) -> Child:
@@ -107,56 +112,21 @@ def _shallow(value: Any, child: Child, lost: Lost) -> Any:
         return {encode_key(key, child): child(inner) for key, inner in value.items()}
     if kind is list:
         return [child(inner) for inner in value]
-    if kind is tuple:
-        return {"$tuple": [child(inner) for inner in value]}
-    if kind is set or kind is frozenset:
-        # Sorted, so that an equal value gives an equal document.
-        items = sorted((child(inner) for inner in value), key=to_json)
-        return {"$set" if kind is set else "$frozenset": items}
-    name = name_of(kind)
-    if name is not None:
-        if isinstance(value, Enum):
-            return {"$enum": [name, child(value.value)]}
-        return {CLASS: name, **plan(kind).encode(value, child)}
+    container = CONTAINERS.get(kind)
+    if container is not None:
+        return container(value, child)
+    if isinstance(value, BaseModel) and follows_schema(kind):
+        return {CLASS: full_name(kind), **plan(kind).encode(value, child)}
     try:
-        simple = _simplify(value)
+        try:
+            return encode_object(value, child)
+        except NotAnObject:
+            simple = simplified(value)
+    except _TooDeep:
+        raise
     except Exception:  # whatever the user's own class raises
         return _repr(value, lost)
     return child(simple)
-
-
-def _simplify(value: Any) -> Any:
-    """An object of a class that is not restored, as built-in values: what ADK would store."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    for base, convert in _BASES.items():
-        if isinstance(value, base):
-            return convert(value)
-    if isinstance(value, GeneratorType):
-        raise TypeError("reading a generator would use it up")
-    return to_jsonable_python(value)
-
-
-_BASES: dict[type, Callable[[Any], Any]] = {
-    str: str.__str__,
-    int: int.__int__,
-    float: float.__float__,
-    bytes: bytes.__bytes__,
-    Mapping: dict,
-    list: list,
-    tuple: tuple,
-    set: set,
-    frozenset: frozenset,
-    datetime: lambda v: datetime.combine(v.date(), v.timetz()),
-    date: lambda v: date(v.year, v.month, v.day),
-    time: lambda v: time(v.hour, v.minute, v.second, v.microsecond, v.tzinfo, fold=v.fold),
-    timedelta: lambda v: timedelta(v.days, v.seconds, v.microseconds),
-    Decimal: Decimal,
-}
 
 
 def _repr(value: Any, lost: Lost) -> Any:
@@ -198,80 +168,162 @@ def _flat(root: Any, lost: Lost) -> Any:
 
 
 def decode_value(encoded: Any) -> Any:
-    return _decode(encoded, ())
+    return decoder()(encoded)
+
+
+def decoder() -> Child:
+    """A function that decodes the values of one document."""
+    decode = _Decoder().decode
+
+    def decode_or_leave(encoded: Any) -> Any:
+        try:
+            return decode(encoded)
+        except RecursionError:  # deeper than Cosmos allows, so not written by us
+            return encoded
+
+    return decode_or_leave
 
 
 def decode_state(document: Mapping[str, Any]) -> dict[str, Any]:
     """The state of a document; shares nothing with it."""
-    return _decode_dict(document, ())
+    decode = decoder()
+    state: dict[str, Any] = {}
+    for key, body in document.items():
+        name = decode_state_key(key)
+        if name not in state or name == key:  # a key that is text wins over one that became text
+            state[name] = decode(body)
+    return state
 
 
-Refs = list[Any] | tuple[()]
+def decode_state_key(key: str) -> str:
+    """A key that is not a string, which nobody accepts any more, is read as text."""
+    if key[:1] != "$":
+        return key
+    name: Any = key
+    with _otherwise():
+        name = decode_key(key, decode_value)
+    if isinstance(name, str):
+        return str.__str__(name)
+    logger.warning(
+        "A stored state has a key that is not a string but %s: it is read as text.",
+        type(name).__name__,
+    )
+    try:
+        return str(name)
+    except ValueError:  # an integer that is too long to be printed
+        return key
 
 
-def _decode(body: Any, refs: Refs) -> Any:
-    kind = type(body)
-    if kind is str:
-        return body
-    if kind is dict:
-        tag = tag_of(body)
-        if tag is not None:
-            # If it was not written by us it can be anything: then it stays as it is.
-            with contextlib.suppress(Exception):
-                return _untag(tag, body, refs)
-        return _decode_dict(body, refs)
-    if kind is list:
-        return [_decode(inner, refs) for inner in body]
-    if kind is float and body.is_integer():
-        return int(body)  # floats like 1.0 have a tag; this is how the store wrote an integer
-    return body
-
-
-def _decode_dict(body: Mapping[str, Any], refs: Refs) -> dict[Any, Any]:
+def decode_dict(body: Mapping[str, Any], child: Child) -> dict[Any, Any]:
     decoded: dict[Any, Any] = {}
     for key, inner in body.items():
         name: Any = key
         if key[:1] == "$":
-            with contextlib.suppress(Exception):
-                name = decode_key(key, lambda escaped: _decode(escaped, refs))
-        decoded[name] = _decode(inner, refs)
+            with _otherwise():
+                name = decode_key(key, child)
+        decoded[name] = child(inner)
     return decoded
 
 
-def _untag(tag: str, body: dict[str, Any], refs: Refs) -> Any:
-    if tag == CLASS:
-        return _decode_model(body, refs)
-    inner = body[tag]
-    scalar = DECODERS.get(tag)
-    if scalar is not None:
-        return scalar(inner)
-    if tag == "$tuple":
-        return tuple(_decode(each, refs) for each in inner)
-    if tag == "$set":
-        return {_decode(each, refs) for each in inner}
-    if tag == "$frozenset":
-        return frozenset(_decode(each, refs) for each in inner)
-    if tag == "$enum":
-        cls, value = class_named(inner[0]), _decode(inner[1], refs)
-        return cls(value) if cls is not None and issubclass(cls, Enum) else value
-    if tag == "$value":
-        return _decode(inner, refs)
-    if tag == "$ref":
-        return refs[inner]
-    if tag == "$deep":
-        found: list[Any] = [None] * len(inner)
-        for index in reversed(range(len(inner))):  # inner containers come later in the list
-            found[index] = _decode(inner[index], found)
-        return found[0]
-    raise ValueError("unknown tag")
+class _otherwise(contextlib.AbstractContextManager[None]):
+    """Goes on behind the block if it fails, but not if the stack is used up: what comes behind
+    would fail in the same way, at every level twice."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, Exception) and kind is not RecursionError
 
 
-def _decode_model(body: dict[str, Any], refs: Refs) -> Any:
-    cls = class_named(body[CLASS])
-    fields = {key: inner for key, inner in body.items() if key != CLASS}
-    if cls is not None and issubclass(cls, BaseModel):
-        with contextlib.suppress(Exception):
-            return plan(cls).decode(fields, lambda inner: _decode(inner, refs))
-        with contextlib.suppress(Exception):
-            return validated(cls, {key: _decode(inner, refs) for key, inner in fields.items()})
-    return {key: _decode(inner, refs) for key, inner in fields.items()}
+class _Used:
+    """In the place of a container of a deep value that is not there to be used, or not again."""
+
+
+class _Decoder:
+    """Reads one value, whole."""
+
+    def __init__(self) -> None:
+        self._refs: list[Any] = []
+        # What objects became that may be decoded again, when their surroundings do not fit: by
+        # their id, and with the object, so that the id stays its own.
+        self._done: dict[int, tuple[Any, Any]] = {}
+
+    def decode(self, body: Any) -> Any:
+        kind = type(body)
+        if kind is str:
+            return body
+        if kind is dict:
+            tag = tag_of(body)
+            return decode_dict(body, self.decode) if tag is None else self._untag(tag, body)
+        if kind is list:
+            return [self.decode(inner) for inner in body]
+        if kind is float and body.is_integer():
+            return int(body)  # floats like 1.0 have a tag; this is how the store wrote an integer
+        return body
+
+    def _untag(self, tag: str, body: dict[str, Any]) -> Any:
+        """If it was not written by us it can be anything: then it stays as it is."""
+        if tag in DECODERS:
+            with _otherwise():
+                return DECODERS[tag](body[tag])
+            return decode_dict(body, self.decode)
+        if tag == CLASS or tag == "$ref":
+            done = self._done.get(id(body))
+            if done is None:
+                value = self._model(body) if tag == CLASS else self._referred(body)
+                done = self._done[id(body)] = (body, value)
+            return done[1]
+        if tag == "$deep":
+            return self._deep(body)
+        inner = self.decode(body[tag])
+        with _otherwise():
+            if tag in BUILDERS:
+                return BUILDERS[tag](inner)
+            if tag == "$value":
+                return inner
+            if tag in ("$enum", "$namedtuple", "$root"):
+                return _restored(tag, inner)
+        return {tag: inner}
+
+    def _deep(self, body: dict[str, Any]) -> Any:
+        nodes = body["$deep"]
+        if type(nodes) is not list or not nodes:
+            return decode_dict(body, self.decode)
+        outer, self._refs = self._refs, [_Used] * len(nodes)
+        for index in reversed(range(len(nodes))):  # inner containers come later in the list
+            self._refs[index] = self.decode(nodes[index])
+        whole, self._refs = self._refs[0], outer
+        return whole
+
+    def _referred(self, body: dict[str, Any]) -> Any:
+        index = body["$ref"]
+        if type(index) is not int or not 0 <= index < len(self._refs):
+            return decode_dict(body, self.decode)
+        # Once: a document in which many refer to one would be small, and what it says immense.
+        value, self._refs[index] = self._refs[index], _Used
+        return dict(body) if value is _Used else value
+
+    def _model(self, body: dict[str, Any]) -> Any:
+        cls = class_named(body[CLASS])
+        fields = {key: inner for key, inner in body.items() if key not in (CLASS, PRIVATE)}
+        if cls is not None and issubclass(cls, BaseModel) and follows_schema(cls):
+            if not is_set_up(cls):
+                with _otherwise():
+                    return plan(cls).decode(fields, self.decode)
+            decoded = decode_dict(fields, self.decode)
+            with _otherwise():
+                return validated(cls, decoded)
+            return decoded
+        decoded = decode_dict(fields, self.decode)
+        if cls is not None:
+            private = self.decode(body.get(PRIVATE))
+            with _otherwise():
+                return restore_object(cls, decoded, private if type(private) is dict else {})
+        return decoded
+
+
+def _restored(tag: str, inner: Any) -> Any:
+    name, value = inner
+    if tag == "$namedtuple":
+        value = tuple(value)
+    with _otherwise():
+        return restore_value(tag, name, value)
+    return value

@@ -7,6 +7,7 @@ import asyncio
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
+from cosmosservice.data_converters import same_event
 from cosmosservice.data_converters.lazy_events import lazy_event
 from cosmosservice.data_converters.state_scopes import merged
 from cosmosservice.errors import EventIdReusedError
@@ -65,7 +66,7 @@ class Holding:
     def holds_event(self) -> bool:
         for held in self._session.events:
             if held.id == self._event.id:
-                if held != self._event:
+                if not same_event(held, self._event):
                     raise EventIdReusedError(self._event.id)
                 return True
         return False

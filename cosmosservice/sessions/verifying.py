@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from google.adk.sessions import Session
 
 from cosmosservice.account.container import Document
-from cosmosservice.data_converters.state_scopes import SCOPES, split
+from cosmosservice.data_converters.state_scopes import split
+from cosmosservice.scopes import SCOPES
 from cosmosservice.sessions.importing import log_of, shared_stamp
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.state_documents import StateDocument

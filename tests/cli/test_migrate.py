@@ -11,8 +11,8 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
-from cosmosservice.cli.importer import Importer
 from cosmosservice.cli.migrate import Migration
+from cosmosservice.sessions.importing import Importer
 from tests.cli.conftest import said
 
 SOURCE, TARGET = "sqlite:///source.db", "cosmosdb://embedded/target.db"

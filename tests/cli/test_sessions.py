@@ -238,7 +238,7 @@ def test_repair_goes_on_without_a_lost_body_only_if_told_to(command, conversatio
 
     async def lose_a_body(store):
         document = await store.documents.read(key)
-        body = document.with_status("active") | {"revision": 0, "state": {}}
+        body = document.with_status("active", 0.0) | {"revision": 0, "state": {}}
         await store.documents.replace(document, body)
         place = key.event_id(1, document.incarnation)
         event = await store.events.read(place, key.session_id)

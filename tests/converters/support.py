@@ -4,7 +4,9 @@ import enum
 import json
 import types
 import typing
+from collections import Counter, OrderedDict, defaultdict, deque
 from datetime import UTC, timedelta, timezone
+from pathlib import PurePosixPath
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -59,11 +61,15 @@ def same(left: Any, right: Any) -> bool:
             and same(left.__pydantic_extra__, right.__pydantic_extra__)
             and same(left.__pydantic_private__, right.__pydantic_private__)
         )
+    if isinstance(left, defaultdict) and left.default_factory is not right.default_factory:
+        return False
     if isinstance(left, dict):
         return len(left) == len(right) and all(
             same(a, b) for a, b in zip(left.items(), right.items(), strict=True)
         )
-    if isinstance(left, (list, tuple)):
+    if isinstance(left, deque) and left.maxlen != right.maxlen:
+        return False
+    if isinstance(left, (list, tuple, deque)):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, (set, frozenset)):
         return len(left) == len(right) and all(any(same(a, b) for b in right) for a in left)
@@ -92,6 +98,10 @@ hashable_scalars = st.one_of(
     st.decimals(allow_nan=False),
     st.uuids(),
     st.complex_numbers(),
+    st.fractions(),
+    st.ip_addresses(),
+    st.builds(range, st.integers(), st.integers(), st.integers(min_value=1)),
+    st.builds(PurePosixPath, st.sampled_from(["", "/", "a b", "é/\udce9"])),
     st.sampled_from(FinishReason),
 )
 scalars = hashable_scalars | st.binary(max_size=8).map(bytearray) | st.decimals()
@@ -111,11 +121,23 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.dictionaries(hashable_values, inner, max_size=3),
         st.sets(hashable_values, max_size=3),
         st.frozensets(hashable_values, max_size=3),
+        st.builds(deque, st.lists(inner, max_size=3), st.none() | st.integers(3, 2**53)),
+        st.dictionaries(hashable_values, inner, max_size=3).map(OrderedDict),
+        st.dictionaries(hashable_values, inner, max_size=3).map(Counter),
+        st.builds(
+            defaultdict,
+            st.sampled_from([None, list, dict, int]),
+            st.dictionaries(hashable_values, inner, max_size=3),
+        ),
         st.builds(lambda tag, body: {tag: body}, st.sampled_from(TAGS), inner),
     )
 
 
-TAGS = ["$int", "$float", "$str", "$set", "$dict", "$tuple", "$class", "$ref", "$deep", "$value"]
+TAGS = [
+    *("$int", "$float", "$str", "$fraction", "$range", "$zone", "$path", "$ip", "$decimal"),
+    *("$set", "$dict", "$tuple", "$deque", "$counter", "$ordereddict", "$defaultdict"),
+    *("$class", "$enum", "$root", "$namedtuple", "$private", "$ref", "$deep", "$value"),
+]
 values = st.recursive(scalars | parts, _containers, max_leaves=8)
 
 

@@ -1,5 +1,7 @@
 """Whatever ADK can build comes back from the store as it was."""
 
+from collections import OrderedDict
+
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
@@ -72,6 +74,7 @@ def test_an_event_whose_field_was_assigned_anything_comes_back_as_it_was(name, v
 @quick
 @given(st.sampled_from(sorted(EventActions.model_fields)), values)
 @example("requested_auth_configs", {b"": None})
+@example("requested_auth_configs", OrderedDict())
 def test_actions_whose_field_was_assigned_anything_come_back_as_they_were(name, value):
     event = Event(author="a")
     setattr(event.actions, name, value)

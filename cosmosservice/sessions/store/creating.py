@@ -11,13 +11,14 @@ from typing import TypeVar
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import STEPS
-from cosmosservice.data_converters.state_scopes import SCOPES, Pair, Scoped
+from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.errors import (
     AlreadyExistsError,
     StateUpdatePendingError,
     StorageError,
     UnavailableError,
 )
+from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ACTIVE, session_document
 from cosmosservice.sessions.store.keys import (

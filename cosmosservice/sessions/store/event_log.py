@@ -9,7 +9,7 @@ import secrets
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.retries import VISIBILITY
-from cosmosservice.data_converters import ENVELOPE, from_json, to_json, wire_size
+from cosmosservice.data_converters import ENVELOPE, event_time, from_json, to_json, wire_size
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.bodies import Body, LargeBodies
@@ -190,7 +190,7 @@ class EventLog:
             incarnation=incarnation,
             kind=kind if kind in (TOMBSTONE, RESTORED, STUB) else EVENT,
             event_id=str(fields.get("event_id", "")),
-            timestamp=number(fields.get("timestamp")),
+            timestamp=event_time(fields),
             stamp=stamp,
             raw=to_json(fields),
             deltas=deltas_of(fields),

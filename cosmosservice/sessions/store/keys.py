@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from cosmosservice.account.container import Document
-from cosmosservice.data_converters.state_scopes import SCOPES, Pair
 from cosmosservice.errors import InvalidIdError
+from cosmosservice.scopes import SCOPES, Pair
 
 logger = logging.getLogger("cosmosservice")
 

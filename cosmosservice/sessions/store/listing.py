@@ -11,8 +11,9 @@ from typing import Any
 
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound
-from cosmosservice.data_converters.state_scopes import SCOPES, Pair, Scoped
+from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.hosting.concurrency import together
+from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ACTIVE
 from cosmosservice.sessions.store.keys import SessionKey, StateKey

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cosmosservice.account.cache import Cache
-from cosmosservice.data_converters.state_scopes import Pair
+from cosmosservice.scopes import Pair
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state_documents import Changes, newest, record_changes

@@ -34,7 +34,9 @@ _LISTED: Final = (
 )
 # The SDK, which merges the partitions, takes sort keys of one type only: a single document without
 # its names or its time would end the list of an app. A comparison holds for one type, by the index.
-_SORTABLE: Final = "c.last_update_time >= 0 AND c.user_id >= '' AND c.session_id >= ''"
+_SORTABLE: Final = (
+    "c.last_update_time >= -1.7976931348623157e308 AND c.user_id >= '' AND c.session_id >= ''"
+)
 _AFTER: Final = (
     "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
     " OR (c.user_id = @user AND c.session_id > @session))"

@@ -6,15 +6,17 @@ the document's revision without a gap. A gap is lag or damage, and the write pat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.failures import NotFound
 from cosmosservice.account.retries import VISIBILITY
-from cosmosservice.data_converters.state_scopes import Pair, Scoped, plain
+from cosmosservice.data_converters.state_scopes import Scoped, plain
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
+from cosmosservice.scopes import Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ACTIVE, RESTORING
 from cosmosservice.sessions.store.event_log import EventLog
@@ -143,7 +145,7 @@ class SessionReader:
         of_app = await self._states.whole(shared.app, changes.app)
         late = new or any(shared.map(StateDocument.missing, changes))
         self._schedule(document, late=bool(late))
-        times = [record.timestamp for record in new if record.is_event]
+        times = [r.timestamp for r in new if r.is_event and math.isfinite(r.timestamp)]
         # Not what the view has: an append of this process may have made it longer meanwhile.
         last = records[-1].seq if records else 0
         return Snapshot(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.account.container import Document
-from cosmosservice.data_converters import decode_state, fields_to_event, from_json
-from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split
+from cosmosservice.data_converters import event_time, fields_to_event, from_json, same_event
+from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split_stored
 from cosmosservice.sessions.store.documents import EVENT, RESTORED, TOMBSTONE
 from cosmosservice.sessions.store.packing import checksum
 
@@ -50,8 +50,8 @@ class Record:
             told = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
             return told == checksum(other.raw)
         # The store writes 5.0 as 5, so different text may still be the same event.
-        return self.raw == other.raw or (
-            fields_to_event(from_json(self.raw)) == fields_to_event(from_json(other.raw))
+        return self.raw == other.raw or same_event(
+            fields_to_event(from_json(self.raw)), fields_to_event(from_json(other.raw))
         )
 
 
@@ -62,7 +62,7 @@ def event_record(fields: Document, raw: bytes) -> Record:
         incarnation="",
         kind=EVENT,
         event_id=str(fields.get("event_id", "")),
-        timestamp=number(fields.get("timestamp")),
+        timestamp=event_time(fields),
         stamp=0,
         raw=raw,
         fields=fields,
@@ -117,10 +117,10 @@ def is_deleted(records: Iterable[Record]) -> bool | None:
 
 
 def deltas_of(fields: Document) -> Scoped:
-    """What the event changes, sharing nothing with its fields."""
+    """What the event changes."""
     actions = fields.get("actions")
     delta = actions.get("state_delta") if isinstance(actions, dict) else None
-    return split(decode_state(delta)) if delta and isinstance(delta, dict) else NOTHING
+    return split_stored(delta) if delta and isinstance(delta, dict) else NOTHING
 
 
 def number(value: Any) -> float:

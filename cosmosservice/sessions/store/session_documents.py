@@ -11,8 +11,8 @@ from cosmosservice.account.cache import Cache
 from cosmosservice.account.container import NOT_MODIFIED, Container, Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters import to_json, wire_size
-from cosmosservice.data_converters.state_scopes import SCOPES, Pair
 from cosmosservice.errors import StorageError
+from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     ACTIVE,

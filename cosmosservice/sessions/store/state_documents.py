@@ -16,9 +16,9 @@ from cosmosservice.account.container import NOT_MODIFIED, Container, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION, VISIBILITY
 from cosmosservice.data_converters import to_json, wire_size
-from cosmosservice.data_converters.state_scopes import Pair
 from cosmosservice.errors import StorageError, TooLargeError, UnavailableError
 from cosmosservice.hosting.concurrency import retrieve, together
+from cosmosservice.scopes import Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ITEM_LIMIT, state_document
 from cosmosservice.sessions.store.keys import SessionKey, StateKey

@@ -1,0 +1,3 @@
+"""Named by documents in the tests, and imported by nobody."""
+
+raise AssertionError("a document had this imported")
