@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Protocol
-
-from cosmosservice.account import telemetry
 
 
 class Sized(Protocol):
@@ -17,14 +15,17 @@ class Sized(Protocol):
 class Cache:
     """Least recently used entries go first. An entry tells its own size."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(
+        self, max_bytes: int, on_lookup: Callable[[bool], None] = lambda hit: None
+    ) -> None:
         self._max_bytes = max_bytes
+        self._on_lookup = on_lookup
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self.bytes = 0
 
     def get(self, key: Hashable) -> Any:
         entry = self._entries.get(key)
-        telemetry.looked_up(hit=entry is not None)
+        self._on_lookup(entry is not None)
         if entry is None:
             return None
         self._entries.move_to_end(key)

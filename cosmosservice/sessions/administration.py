@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
-from cosmosservice.sessions.store.documents import ACTIVE, DELETED, PURGED, iso
-from cosmosservice.sessions.store.erasure import DAY, Erased
+from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, iso
+from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.queries import (
     APPS,

@@ -215,7 +215,7 @@ async def test_a_delete_whose_answer_was_lost_leaves_a_new_session_alone(open_se
     assert await open_service().get_session(**THIS) is not None
 
 
-async def test_a_log_that_lost_its_end_is_reported_and_goes_on(open_service, emulator, caplog):
+async def test_a_log_that_lost_its_end_is_reported_and_goes_on(open_service, emulator):
     service = open_service()
     session = await service.create_session(**THIS)
     for number in range(3):
@@ -228,13 +228,11 @@ async def test_a_log_that_lost_its_end_is_reported_and_goes_on(open_service, emu
     report = await open_service().repair_session(**THIS)
     assert report.holes == [3]
     assert not report.healthy
-    caplog.clear()
     fresh = open_service()
     found = await fresh.get_session(**THIS)
     assert texts(found) == ["0", "1"]
     await fresh.append_event(found, event("again"))
     assert texts(await open_service().get_session(**THIS)) == ["0", "1", "again"]
-    assert [each for each in caplog.records if "its log has lost 1" in each.getMessage()]
     assert (await open_service().repair_session(**THIS)).holes == [3]
 
 

@@ -3,7 +3,7 @@
 Events container, partition key /session_id. Created, never changed.
 
     id             tenant . seq . incarnation     the place in the log: creating it twice fails
-    document_type  adk_event | tombstone | restored | stub | chunk
+    document_type  adk_event | tombstone | restored | stub | lost | chunk
     session_id, user_id, app_name, incarnation, seq, stamp, schema_version
     event_id, timestamp, author, content, actions …            (data_converters)
 
@@ -43,6 +43,7 @@ EVENT: Final = "adk_event"
 TOMBSTONE: Final = "tombstone"
 RESTORED: Final = "restored"
 STUB: Final = "stub"
+LOST: Final = "lost"  # in the place of a record that somebody else removed
 CHUNK: Final = "chunk"
 
 # Documents beside a session, user state or app state document.
@@ -60,6 +61,9 @@ STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, PURGING, PURGED})
 STUB_FIELDS: Final = (
     "id", "session_id", "user_id", "app_name", "incarnation", "seq", "schema_version",
 )  # fmt: skip
+
+# Seconds after which nobody is about to name a chunk or a value that nothing names yet.
+DAY: Final = 24 * 3600.0
 
 # What is left of a purged session keeps old session objects from writing into its place. It goes
 # once none can be alive any more.
@@ -168,7 +172,7 @@ def stub_document(body: Document) -> Document:
     """What is left of a record that is purged: it keeps the place, and nothing of the content."""
     kind = body.get("document_type")
     return {name: body[name] for name in STUB_FIELDS if name in body} | {
-        "document_type": kind if kind in (TOMBSTONE, RESTORED) else STUB,
+        "document_type": kind if kind in (TOMBSTONE, RESTORED, LOST) else STUB,
         "event_id": body.get("event_id", ""),
         "stamp": body.get("stamp", 0),
         "ttl": PURGED_TTL,

@@ -9,9 +9,7 @@ erasure may be cut short at any point and called again.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Document
@@ -22,12 +20,14 @@ from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     CHUNK,
+    DAY,
     PURGED,
     PURGED_TTL,
     PURGING,
     iso,
     stub_document,
 )
+from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.large_values import LargeValues
@@ -35,20 +35,7 @@ from cosmosservice.sessions.store.log_view import LogViews
 from cosmosservice.sessions.store.queries import ERASABLE
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 
-DAY = 24 * 3600.0  # seconds after which nobody is about to name a value or a chunk
 _AT_ONCE = 8
-
-
-@dataclass
-class Erased:
-    """What an erasure did, and the latest stamp that it met."""
-
-    documents: int = 0  # records that lost their content, chunks and values that were removed
-    stamp: int = 0
-
-    def add(self, other: Erased) -> None:
-        self.documents += other.documents
-        self.stamp = max(self.stamp, other.stamp)
 
 
 class Erasure:
@@ -69,9 +56,9 @@ class Erasure:
         self._views = views
         self._clock = clock
 
-    async def complete(self, document: SessionDocument) -> Erased:
+    async def complete(self, document: SessionDocument) -> tuple[Erased, bool]:
         """A purge that the document announces. It is marked as purged only after a read that is
-        newer than the announcement found no content left."""
+        newer than the announcement found no content left. Says also whether it was marked."""
         key = document.key
         own, revision = document.incarnation, document.revision
         erased = await self._erase(
@@ -88,10 +75,12 @@ class Erasure:
             "state": {},
             "ttl": PURGED_TTL,
         }
-        with contextlib.suppress(PreconditionFailed, NotFound):
-            await self._documents.replace(document, body)
         self._views.drop(key)
-        return erased
+        try:
+            await self._documents.replace(document, body)
+        except (PreconditionFailed, NotFound):
+            return erased, False
+        return erased, True
 
     async def sweep(self, key: SessionKey) -> Erased:
         """Whatever the log holds that belongs to no session: of one whose document has expired or

@@ -17,6 +17,7 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     EVENT,
     ITEM_LIMIT,
+    LOST,
     RESTORED,
     STUB,
     TOMBSTONE,
@@ -28,6 +29,7 @@ from cosmosservice.sessions.store.records import Record, deltas_of, number, of_i
 
 logger = logging.getLogger("cosmosservice")
 
+_MARKS = (TOMBSTONE, RESTORED, STUB, LOST)
 _ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
 _PROBED = 4  # of the places at which records seem to be missing
@@ -188,7 +190,7 @@ class EventLog:
         return Record(
             seq=seq,
             incarnation=incarnation,
-            kind=kind if kind in (TOMBSTONE, RESTORED, STUB) else EVENT,
+            kind=kind if kind in _MARKS else EVENT,
             event_id=str(fields.get("event_id", "")),
             timestamp=event_time(fields),
             stamp=stamp,

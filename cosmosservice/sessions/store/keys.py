@@ -197,13 +197,10 @@ class SessionKey(ValuesKey):
         """Chunks stand before the log ('-' precedes '.'), so no read of the log meets them."""
         return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
 
-    def chunk_range(self, incarnation: str) -> tuple[str, str]:
-        """The first id of an incarnation's chunks, and one after the last."""
-        return f"{self.tenant}-{incarnation}-", f"{self.tenant}-{incarnation}."
-
-    def upload_range(self, incarnation: str, upload: str) -> tuple[str, str]:
-        """The same of one large event's chunks."""
-        return f"{self.tenant}-{incarnation}-{upload}-", f"{self.tenant}-{incarnation}-{upload}."
+    @staticmethod
+    def upload_of(chunk_id: str) -> str:
+        """The name of the upload to which a chunk belongs."""
+        return [*chunk_id.split("-"), "", "", ""][2]
 
     @property
     def first_chunk_id(self) -> str:

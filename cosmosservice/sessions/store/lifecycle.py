@@ -26,7 +26,8 @@ from cosmosservice.sessions.store.documents import (
     RESTORING,
     TOMBSTONE,
 )
-from cosmosservice.sessions.store.erasure import Erased, Erasure
+from cosmosservice.sessions.store.erased import Erased
+from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
 from cosmosservice.sessions.store.log_view import LogViews
@@ -58,7 +59,7 @@ class Lifecycle:
     async def delete(self, key: SessionKey) -> None:
         """Soft, and silent if there is nothing to delete."""
         tombstone = new_mark(TOMBSTONE, self._clock.now())
-        confirmed = False
+        confirmed = placed = False
         for attempt in STEPS:
             current = await self._look(key, attempt)
             if current is None or self.is_gone(current):
@@ -66,6 +67,8 @@ class Lifecycle:
                     return
                 confirmed = True
                 continue
+            if placed and current.incarnation != tombstone.incarnation:
+                return  # created anew since
             confirmed = False
             if current.status == RESTORING:
                 await self._finish_restore(current)
@@ -75,12 +78,17 @@ class Lifecycle:
                 tombstone.incarnation = current.incarnation
                 tombstone.seq = (tail[-1].seq if tail else current.revision) + 1
                 tombstone.stamp = self._clock.next()
-                if await self._place(key, tombstone):
-                    self._views.extend(key, [*tail, tombstone])
-                    await self._projector.project(key, tombstone.incarnation)
+                if not await self._place(key, tombstone):
+                    continue
+                placed = True
+                self._views.extend(key, [*tail, tombstone])
+                if await self._projector.project(key, current.incarnation):
                     return
-            else:  # somebody else's: finish it, then look again
+            else:
                 await self._projector.project(key, current.incarnation)
+            # Somebody else's tombstone, or the document was not that of a living session, which
+            # may have been an old read: look again.
+            await self._documents.probe(key)
         raise _crowded(key)
 
     async def _look(self, key: SessionKey, attempt: int) -> SessionDocument | None:
@@ -146,9 +154,8 @@ class Lifecycle:
         None: there is nothing to erase. With `deleted_before` a session that is not deleted, or
         was so later, is left as it is.
         """
-        if deleted_before is None:
-            await self.delete(key)
         erased: Erased | None = None
+        target: str | None = None  # the incarnation that is to be erased
         confirmed = False
         for attempt in STEPS:
             current = await self._look(key, attempt)
@@ -158,19 +165,24 @@ class Lifecycle:
                     continue
                 return await self._swept(key, erased) if deleted_before is None else erased
             if current.status == ACTIVE and not self.has_expired(current):
-                if deleted_before is not None or erased is not None:
-                    return erased  # restored or created anew, by somebody else
-                if not is_deleted(await self._tail(current)):
-                    return erased
-                await self._projector.project(key, current.incarnation)
+                if deleted_before is not None:
+                    return erased  # restored or created anew since somebody looked
+                if target not in (None, current.incarnation):
+                    return await self._swept(key, erased)  # created anew: the new session stays
+                target = current.incarnation
+                await self.delete(key)
             elif current.status == RESTORING:
                 await self._finish_restore(current)
-                return erased
             elif current.status == PURGING:
-                erased = _sum(erased, await self._erasure.complete(current))
+                target = current.incarnation
+                found, done = await self._erasure.complete(current)
+                erased = _sum(erased, found)
+                if done:
+                    return erased
             elif deleted_before is not None and not current.updated_at <= deleted_before:
                 return erased
             else:
+                target = current.incarnation
                 await self.announce_purge(current)
         raise _crowded(key)
 
@@ -204,7 +216,7 @@ class Lifecycle:
             if current is None or not current.replaced:
                 return None
             if current.status == PURGING:
-                return await self._erasure.complete(current)
+                return (await self._erasure.complete(current))[0]
             if not current.replaced.get("deleted_at", "") <= deleted_before:
                 return None
             erased = await self._erasure.of_predecessors(current)

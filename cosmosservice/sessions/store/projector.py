@@ -164,12 +164,12 @@ class Projector:
 
     async def project(
         self, key: SessionKey, incarnation: str, *, appended: int = 0, accept_loss: bool = False
-    ) -> None:
+    ) -> bool:
         """Brings the document to the end of the log, as far as that is known or can be read.
 
         It stops before an event whose body cannot be read, unless told to accept the loss: what
         that event changes would be missing from the state for good. `appended` is the place of
-        an event that this process stored, if it did.
+        an event that this process stored, if it did. Says whether it wrote the document.
         """
         mine: dict[str, Document] = {}
         async with self._locks.of(key):
@@ -178,11 +178,11 @@ class Projector:
                 current = await self._current(key, incarnation)
                 if current is None:
                     await self._report_unseen(key, incarnation, appended)
-                    return
+                    return False
                 found = await self._new_records(key, current)
                 records = _readable(key, found, accept_loss)
                 if not records and not current.initial and not self._renewal_due(current):
-                    return
+                    return False
                 await self._settle(key, current, found)
                 try:
                     await self._write(current, records, mine)
@@ -190,8 +190,9 @@ class Projector:
                     self._documents.forget(key)
                     continue
                 telemetry.repaired(sum(not record.appended_here for record in records))
-                return
+                return True
             logger.warning("Session %s: too many others write its document.", key.tenant)
+            return False
 
     async def _current(self, key: SessionKey, incarnation: str) -> SessionDocument | None:
         """The document, if it is still that of a living session of this incarnation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass, field
 
@@ -9,9 +10,15 @@ from cosmosservice.account.failures import Conflict, NotFound, PreconditionFaile
 from cosmosservice.account.retries import CONTENTION, VISIBILITY
 from cosmosservice.data_converters import UNREADABLE, fields_to_event, from_json
 from cosmosservice.errors import SessionNotFoundError, UnavailableError
-from cosmosservice.sessions.store.documents import EVENT, iso, session_document
-from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.records import Record, missing_places, of_incarnation
+from cosmosservice.sessions.store.documents import DAY, EVENT, LOST, iso, session_document
+from cosmosservice.sessions.store.keys import SessionKey, record_ttl
+from cosmosservice.sessions.store.queries import IDS_WITH_TIMES
+from cosmosservice.sessions.store.records import (
+    Record,
+    missing_places,
+    new_mark,
+    of_incarnation,
+)
 from cosmosservice.sessions.store.session_documents import SessionDocument
 from cosmosservice.sessions.store.state import State
 from cosmosservice.sessions.store.state_documents import newest, record_changes
@@ -50,6 +57,9 @@ async def repair(
         rebuilt = True
     finished = await store.lifecycle.complete(document)
     mine = of_incarnation(found, document.incarnation, document.first_seq)
+    for seq in holes:
+        await _close(store, document, seq)
+    await _remove_unused_chunks(store, key, found)
     initial = await store.documents.initial_changes(document)
     await store.states.merge_shared(key, initial.map(newest, record_changes(mine)))
     await store.projector.project(key, document.incarnation, accept_loss=accept_loss)
@@ -59,7 +69,7 @@ async def repair(
         late=sum(record.seq > document.revision for record in mine),
         rebuilt=rebuilt,
         finished=finished,
-        holes=holes,
+        holes=sorted({*holes, *(record.seq for record in mine if record.kind == LOST)}),
         unreadable=[record.seq for record in mine if record.is_event and _unreadable(record)],
     )
 
@@ -82,6 +92,29 @@ async def _read(
             break
         proved = await store.log.are_lost(key, document.incarnation, missing)
     return document, found, missing if proved else []
+
+
+async def _close(store: SessionStore, document: SessionDocument, seq: int) -> None:
+    """Takes an empty place below the revision: an old session object could append there, and
+    nothing would ever follow that."""
+    closed = new_mark(LOST, store.clock.now())
+    closed.seq, closed.incarnation = seq, document.incarnation
+    with contextlib.suppress(Conflict):
+        await store.log.append(document.key, closed, record_ttl(document.incarnation))
+
+
+async def _remove_unused_chunks(store: SessionStore, key: SessionKey, found: list[Record]) -> None:
+    """Those of a refused append whose clean-up failed: no record names them after a day."""
+    named = {
+        str(record.chunks.get("upload")) for record in found if isinstance(record.chunks, dict)
+    }
+    parameters = {"first": key.first_chunk_id, "last": key.first_id(0)}
+    chunks = await store.events.query(IDS_WITH_TIMES, parameters, key.session_id)
+    before = store.clock.now() - DAY
+    for chunk in chunks:
+        if key.upload_of(chunk["id"]) not in named and chunk.get("_ts", before) < before:
+            with contextlib.suppress(NotFound):
+                await store.events.delete(chunk["id"], key.session_id)
 
 
 async def _rebuild(

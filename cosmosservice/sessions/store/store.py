@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cosmosservice.account import telemetry
 from cosmosservice.account.cache import Cache
 from cosmosservice.account.container import Container
 from cosmosservice.account.server_clock import ServerClock
@@ -37,7 +38,7 @@ class SessionStore:
         rebase: bool,
     ) -> None:
         self.sessions, self.events = sessions, events
-        self.cache = cache = Cache(cache_bytes)
+        self.cache = cache = Cache(cache_bytes, telemetry.looked_up)
         self.clock = stamps = HybridClock(clock)
         self.values = values = LargeValues(sessions, cache)
         self.views = views = LogViews(cache)

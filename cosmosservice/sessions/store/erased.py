@@ -1,0 +1,17 @@
+"""What an erasure did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Erased:
+    """What an erasure did, and the latest stamp that it met."""
+
+    documents: int = 0  # records that lost their content, chunks and values that were removed
+    stamp: int = 0
+
+    def add(self, other: Erased) -> None:
+        self.documents += other.documents
+        self.stamp = max(self.stamp, other.stamp)
