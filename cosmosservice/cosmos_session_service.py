@@ -67,6 +67,7 @@ class SessionOptions(TypedDict, total=False):
     recent_events: int | None
     cache_bytes: int
     ensure: Ensure | None
+    timeout: float | None
     on_request_charge: OnRequestCharge | None
 
 
@@ -100,6 +101,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         recent_events: int | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         ensure: Ensure | None = None,
+        timeout: float | None = None,
         preferred_regions: Sequence[str] | None = None,
         client_options: Mapping[str, Any] | None = None,
         client: CosmosClient | None = None,
@@ -123,6 +125,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
           cache_bytes: how much of what it has seen the service keeps in memory.
           ensure: "create" missing containers, "verify" them, or "never" look. Default: create
             with a key, verify with Entra ID, which may not create.
+          timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
+            Default: COSMOSDB_TIMEOUT, or 30.
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
@@ -149,6 +153,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             database=database,
             credential=credential,
             ensure=ensure,
+            timeout=timeout,
             preferred_regions=preferred_regions,
             client_options=client_options,
             client=client,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar
@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 from cosmosservice.account.charges import RequestCharge, operation_named
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
+from cosmosservice.hosting.deadline import within
 from cosmosservice.hosting.home_loop import HomeLoop
 from cosmosservice.hosting.host import Host
 from cosmosservice.hosting.io_thread import IoThread
@@ -53,12 +54,18 @@ class ServiceStores(Protocol[S_co]):
     def target(self, operation: str) -> str | None:
         """The container that an operation is about, for telemetry; None: the database."""
 
+    @property
+    def bounded(self) -> Collection[str]:
+        """The operations that end within the timeout. Others end when there is no answer for that
+        long: they take as long as there is something to do."""
+
 
 class AccountOptions(TypedDict, total=False):
     """Options of an account on the embedded emulator."""
 
     database: str | None
     ensure: Ensure | None
+    timeout: float | None
     client_options: Mapping[str, Any] | None
     on_request_charge: OnRequestCharge | None
 
@@ -81,6 +88,7 @@ class CosmosAccount:
         database: str | None = None,
         uri: str | None = None,
         ensure: Ensure | None = None,
+        timeout: float | None = None,
         preferred_regions: Sequence[str] | None = None,
         client_options: Mapping[str, Any] | None = None,
         client: CosmosClient | None = None,
@@ -98,6 +106,8 @@ class CosmosAccount:
           uri: `cosmosdb://…`, as ADK's commands pass it on.
           ensure: "create" missing containers, "verify" them, or "never" look. Default: create
             with a key, verify with Entra ID, which may not create.
+          timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
+            Default: COSMOSDB_TIMEOUT, or 30.
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
@@ -112,7 +122,9 @@ class CosmosAccount:
                     "client is complete: give no endpoint, credential, uri or client_options."
                 )
             endpoint = client.client_connection.url_connection
-        self.settings = _settings or Settings.given(uri=uri, endpoint=endpoint, database=database)
+        self.settings = _settings or Settings.given(
+            uri=uri, endpoint=endpoint, database=database, timeout=timeout
+        )
         self._connector = _Connector(
             self.settings,
             credential=credential,
@@ -240,6 +252,7 @@ class CosmosAccount:
         async def run(host: Host[Connection]) -> T:
             with (
                 operation_named(operation),
+                within(connector.timeout, renews=operation not in stores.bounded),
                 connector.telemetry.operation(operation, stores.target(operation)),
             ):
                 return await host.run(stores, work)
@@ -283,6 +296,10 @@ class _Connector:
         self._emulator = emulator
         self._options = {"ensure": ensure, **options}
         self._guard = threading.Lock()
+
+    @property
+    def timeout(self) -> float:
+        return self._settings.timeout
 
     def new_host(self) -> Host[Connection]:
         return Host(self._connect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -109,9 +110,10 @@ class Connection:
     async def _enter(self) -> None:
         problem: Exception
         try:
-            # For an application's client too: without it, it sends no session tokens.
-            await self._client.__aenter__()
-            await self._check_write_regions()
+            async with asyncio.timeout(self._settings.timeout):
+                # For an application's client too: without it, it sends no session tokens.
+                await self._client.__aenter__()
+                await self._check_write_regions()
             self.clock.answered(self._client.client_connection.last_response_headers or {})
             return
         except ConfigurationError:
@@ -124,7 +126,8 @@ class Connection:
         """The container, created or verified as the options say."""
         problem: Exception | None = None
         try:
-            await self._ensure(definition, name)
+            async with asyncio.timeout(self._settings.timeout):
+                await self._ensure(definition, name)
         except ConfigurationError:
             raise
         except Exception as error:

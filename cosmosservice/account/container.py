@@ -21,6 +21,8 @@ from cosmosservice.account.charges import (
 )
 from cosmosservice.account.failures import Failure, NotFound, PreconditionFailed
 from cosmosservice.account.retries import REQUEST
+from cosmosservice.errors import UnavailableError
+from cosmosservice.hosting.deadline import answered, remaining, time_for_attempt
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import ContainerProxy
@@ -217,18 +219,26 @@ class Container:
         answers_so_far.set(answers)
         for attempt in REQUEST:
             await REQUEST.pause(attempt)
+            if not remaining():
+                raise UnavailableError(
+                    f"{current_operation.get()}: the {request} in container {self.name!r} was not"
+                    " sent: the time for the operation is over. Nothing was stored by this"
+                    " request."
+                )
             seen: Mapping[str, str] = {}
 
             def hook(headers: Mapping[str, str], _: Any) -> None:
                 nonlocal seen
                 seen = headers
 
-            started = clock()
+            started, last = clock(), REQUEST.is_last(attempt)
             try:
-                await send(hook)
+                async with asyncio.timeout(time_for_attempt(last=last)):
+                    await send(hook)
             except Exception as error:
                 failure = Failure(error)
             else:
+                answered()
                 if seen:
                     self._observe(request, answers, seen, clock() - started)
                 return seen
@@ -236,7 +246,9 @@ class Container:
                 answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
             self._observe(request, answers, failure.headers, clock() - started)
             del answers[:-1]  # they are counted
-            if not failure.transient or REQUEST.is_last(attempt):
+            if failure.status is not None:
+                answered()
+            if not failure.transient or last or not remaining():
                 # Raised outside the handler: the SDK's exceptions carry the request with its
                 # authorization header, and must not travel along as a context.
                 raise failure.translated(f"the {request} in container {self.name!r}")

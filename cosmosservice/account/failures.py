@@ -96,13 +96,19 @@ class Failure:
                 status=status,
             )
         if self.transient:
-            reason = f"answer {status}" if status else type(self._error).__name__
+            reason = f"answer {status}" if status else self._silence
             return UnavailableError(
                 f"{what} could not be completed ({reason}). Whether it was stored is not known;"
                 " sending it again is safe.",
                 status=status,
             )
         return StorageError(f"{what} failed with {status}: {self.told}", status=status)
+
+    @property
+    def _silence(self) -> str:
+        if isinstance(self._error, TimeoutError):
+            return "no answer in time"
+        return type(self._error).__name__
 
     @property
     def told(self) -> str:

@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cosmosservice.hosting.deadline import remaining
+
 
 @dataclass(frozen=True, slots=True)
 class Retry:
@@ -38,9 +40,10 @@ class Retry:
         return min(self.longest_pause, self.first_pause * 2.0 ** min(paused, 30))
 
     async def pause(self, attempt: int) -> None:
+        """Never beyond the deadline of the operation."""
         seconds = self.seconds(attempt)
         if seconds:
-            await asyncio.sleep(seconds * random.uniform(0.5, 1))
+            await asyncio.sleep(min(seconds * random.uniform(0.5, 1), remaining()))
 
 
 # A request that was not answered, or answered that it cannot be served now.

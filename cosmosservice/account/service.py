@@ -85,7 +85,7 @@ def _own_account(
         account = CosmosAccount(**options)
         return account, account.settings.with_containers(**containers)
     by_uri = "uri" in options
-    where = {name: options.pop(name, None) for name in ("uri", "endpoint", "database")}
+    where = {name: options.pop(name, None) for name in ("uri", "endpoint", "database", "timeout")}
     settings = Settings.given(**where, **containers)
     if by_uri:
         return _shared_account(settings, options), settings

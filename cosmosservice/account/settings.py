@@ -5,6 +5,7 @@
     COSMOSDB_DATABASE
     COSMOSDB_SESSION_CONTAINER       "sessions" unless set
     COSMOSDB_CONVERSATION_CONTAINER  "events" unless set
+    COSMOSDB_TIMEOUT                 seconds for an operation: 30 unless set
 
     cosmosdb://<account>.documents.azure.com/<database>?session_container=…&conversation_container=…
     cosmosdb://localhost:8081/<database>?protocol=http
@@ -105,6 +106,13 @@ class Settings(BaseModel):
     conversation_container: ResourceName = Field(
         default="events",
         description="The container of the event log.",
+    )
+
+    timeout: float = Field(
+        default=30.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds after which an operation ends, whether or not Cosmos DB answers.",
     )
 
     @model_validator(mode="after")

@@ -9,7 +9,9 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
+from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import retrieve
+from cosmosservice.hosting.deadline import in_time
 from cosmosservice.hosting.life import Life
 
 T = TypeVar("T")
@@ -61,11 +63,18 @@ class Host(Generic[C]):
         entry = self.store_of(factory)
         entry.calls += 1
         try:
-            return await work(entry.opened.value or await entry.opened.get())
+            return await work(entry.opened.value or await self._opened(entry))
         finally:
             entry.calls -= 1
             if not entry.calls:
                 entry.idle.set()
+
+    async def _opened(self, entry: _OpenStore) -> Any:
+        try:
+            return await in_time(entry.opened.get())
+        except TimeoutError:
+            pass
+        raise UnavailableError("connect: there was no answer in time. Nothing was stored.")
 
     @property
     def stores(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
     from cosmosservice.account.settings import Settings
     from cosmosservice.sessions.store.store import SessionStore
 
+# Operations that end within the timeout. Others work through as much as there is.
+_BOUNDED = frozenset(
+    {"create_session", "get_session", "append_event", "delete_session", "restore_session"}
+    | {"get_user_state", "list_sessions", "iter_events"}
+)
 # Operations that are about the log; most others are about the sessions container.
 _ON_EVENTS = frozenset({"append_event", "iter_events"})
 
@@ -21,6 +27,7 @@ class SessionStores:
     def __init__(self, settings: Settings, *, cache_bytes: int, rebase: bool) -> None:
         self._session_container = settings.session_container
         self._conversation_container = settings.conversation_container
+        self._timeout = settings.timeout
         self._cache_bytes = cache_bytes
         self._rebase = rebase
 
@@ -31,9 +38,14 @@ class SessionStores:
             sessions=await connection.container(SESSIONS_CONTAINER, self._session_container),
             events=await connection.container(EVENTS_CONTAINER, self._conversation_container),
             clock=connection.clock,
+            timeout=self._timeout,
             cache_bytes=self._cache_bytes,
             rebase=self._rebase,
         )
+
+    @property
+    def bounded(self) -> Collection[str]:
+        return _BOUNDED
 
     def target(self, operation: str) -> str | None:
         if operation == "flush":

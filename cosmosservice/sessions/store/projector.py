@@ -19,6 +19,7 @@ from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import BACKGROUND, CONTENTION, VISIBILITY
 from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.hosting.concurrency import Locks
+from cosmosservice.hosting.deadline import within
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ACTIVE
 from cosmosservice.sessions.store.event_log import EventLog
@@ -66,6 +67,7 @@ class Projector:
         views: LogViews,
         clock: HybridClock,
         renew_records: Callable[[SessionKey, str], Coroutine[Any, Any, None]],
+        timeout: float,
     ) -> None:
         self._documents = documents
         self._states = states
@@ -74,6 +76,7 @@ class Projector:
         self._views = views
         self._clock = clock
         self._renew_records = renew_records
+        self._timeout = timeout
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(_AT_ONCE)
@@ -139,7 +142,11 @@ class Projector:
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
             async with self._places:
-                with operation_named("project_session"), telemetry.background("project_session"):
+                with (
+                    operation_named("project_session"),
+                    within(self._timeout, renews=True),
+                    telemetry.background("project_session"),
+                ):
                     await self.project(key, due.incarnation, appended=due.appended)
                     telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
         except Exception as problem:

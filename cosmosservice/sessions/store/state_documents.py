@@ -18,6 +18,7 @@ from cosmosservice.account.retries import CONTENTION, VISIBILITY
 from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.errors import StorageError, TooLargeError, UnavailableError
 from cosmosservice.hosting.concurrency import retrieve, together
+from cosmosservice.hosting.deadline import in_time, within
 from cosmosservice.scopes import Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ITEM_LIMIT, state_document
@@ -103,12 +104,18 @@ class StateDocuments:
     """Reads and merges user and app state. Lives on one event loop."""
 
     def __init__(
-        self, container: Container, cache: Cache, clock: HybridClock, values: LargeValues
+        self,
+        container: Container,
+        cache: Cache,
+        clock: HybridClock,
+        values: LargeValues,
+        timeout: float,
     ) -> None:
         self._container = container
         self._cache = cache
         self._clock = clock
         self._values = values
+        self._timeout = timeout
         self._waiting: dict[StateKey, _Merge] = {}
 
     async def read_shared(self, key: SessionKey) -> Pair[StateDocument]:
@@ -221,7 +228,9 @@ class StateDocuments:
             await asyncio.wait([merge.after.task])
         merge.after, merge.started = None, True
         try:
-            await self._write(key, merge.changes)
+            # It serves several callers, who wait as long as each of them can.
+            with within(self._timeout):
+                await self._write(key, merge.changes)
         finally:
             if self._waiting.get(key) is merge:
                 del self._waiting[key]
@@ -284,7 +293,12 @@ class _Merge:
 
 
 async def _shielded(task: asyncio.Task[None]) -> None:
-    await asyncio.shield(task)
+    try:
+        await in_time(task)
+        return
+    except TimeoutError:
+        pass
+    raise UnavailableError("There was no answer in time.")
 
 
 async def _nothing() -> None:

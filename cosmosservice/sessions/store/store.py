@@ -34,6 +34,7 @@ class SessionStore:
         sessions: Container,
         events: Container,
         clock: ServerClock,
+        timeout: float,
         cache_bytes: int,
         rebase: bool,
     ) -> None:
@@ -43,14 +44,14 @@ class SessionStore:
         self.values = values = LargeValues(sessions, cache)
         self.views = views = LogViews(cache)
         self.log = log = EventLog(events, stamps)
-        self.states = states = StateDocuments(sessions, cache, stamps, values)
+        self.states = states = StateDocuments(sessions, cache, stamps, values, timeout)
         self.documents = documents = SessionDocuments(sessions, cache, stamps, values)
 
         async def renew(key: SessionKey, incarnation: str) -> None:
             await log.probe(key, 0, "probe")  # all records, or some would expire
             await renew_records(events, sessions, key, incarnation, stamps.now())
 
-        self.projector = Projector(documents, states, values, log, views, stamps, renew)
+        self.projector = Projector(documents, states, values, log, views, stamps, renew, timeout)
         self.erasure = Erasure(documents, values, log, views, stamps)
         self.lifecycle = Lifecycle(documents, log, self.projector, self.erasure, views, stamps)
         self.reader = SessionReader(
