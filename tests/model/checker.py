@@ -12,11 +12,15 @@ None before the next `yield`, or it multiplies the states.
 
 What may go wrong: a process stops for good (crash); a write commits, its reply is lost and the
 identical request is sent again later (lost reply); a process reads any snapshot that is not older
-than its session token (stale); clocks are skewed.
+than its session token (stale); clocks are apart; documents with a ttl expire.
+
+Session tokens are per range: the partitions of the store that share one (`range_of`). The answer
+to a write, also one that says 404, 409 or 412, brings the token of its range up to date.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -57,7 +61,15 @@ class Process:
     crash: bool = False
     lost_reply: bool = False
     stale: bool = False
-    clock: int | None = None
+    clock: int | None = None  # stands still
+    offset: int = 0  # what its clock shows beyond the server's
+
+
+def range_of(partition: str) -> str:
+    """The real partition that a partition of the model is a part of: session documents and the
+    user's state share one, the records and bodies of a session another."""
+    kind, number = partition.rstrip("0123456789"), partition.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return {"session": "user", "body": "log" + number, "log": "log" + number}.get(kind, kind)
 
 
 @dataclass
@@ -181,6 +193,9 @@ class Explorer:
         self.after = [tuple(number[a] for a in p.after) for p in processes]
         self.keep_past = any(p.stale for p in processes)
         self.partition = {name: i for i, name in enumerate(sorted(store))}
+        self.ranges: dict[str, list[str]] = {}
+        for name in sorted(store):
+            self.ranges.setdefault(range_of(name), []).append(name)
         self.stores, self.ghosts = _Interned(), _Interned()
         tokens = tuple((0,) * len(store) if p.stale else () for p in processes)
         positions = tuple((a.root.id, None) for a in self.automata)
@@ -255,14 +270,14 @@ class Explorer:
                 gone = _with(positions, i, (STOPPED, None))
                 after = (store_no, ghost_no, tokens, gone, crashes - 1, losses, clock)
                 yield after, (process.name, ("crash",), None), ()
-            if op[0] in ("now", "local"):
-                reply = None
+            if op[0] in ("now", "local", "wait"):
+                reply, tick = None, op[1] if op[0] == "wait" else 0
                 if op[0] == "now":
-                    reply = clock + 1 if process.clock is None else process.clock
+                    tick = process.clock is None
+                    reply = clock + 1 + process.offset if tick else process.clock
                 ends, following = automaton.step(node, reply)
                 marks = node.starts + ends
                 seen, violations = self.ghost.apply(ghost, marks, process.name, None, store, store)
-                tick = 1 if op[0] == "now" and process.clock is None else 0
                 moved = _with(positions, i, (following.id, None))
                 after = (store_no, self.ghosts(seen), tokens, moved, crashes, losses, clock + tick)
                 yield after, (process.name, op, reply), violations
@@ -274,7 +289,7 @@ class Explorer:
                 choices = [(None, op)]
             for j, choice in choices:
                 for reply, new_store, new_tokens, lost in self._replies(
-                    store, tokens, i, choice, losses
+                    store, tokens, i, choice, losses, clock
                 ):
                     starts, ends = node.starts, ()
                     if lost:
@@ -306,26 +321,49 @@ class Explorer:
                     shown = "committed, reply lost" if lost else reply
                     yield after, (process.name, choice, shown), violations
 
-    def _replies(self, store, tokens, i, op, losses):
+    def _replies(self, store, tokens, i, op, losses, clock):
         """(reply, store, tokens, reply lost?) for each way the store may answer process i."""
-        process, column = self.processes[i], self.partition[op[1]]
-
-        def advanced(snapshot_number):
-            return _with(tokens, i, _with(tokens[i], column, snapshot_number))
-
-        if op[0] in ("read", "query"):
+        process = self.processes[i]
+        if op[0] == "list":
+            yield from self._listed(store, tokens, i, op, clock)
+            return
+        column = self.partition[op[1]]
+        if op[0] in ("read", "query", "scan"):
             if not process.stale:
-                yield execute(store, op, self.keep_past)[0], store, tokens, False
+                yield execute(store, op, self.keep_past, clock)[0], store, tokens, False
                 return
             for at in range(tokens[i][column], len(store[op[1]])):
-                yield execute(store, op, self.keep_past, at)[0], store, advanced(at), False
+                reply = execute(store, op, self.keep_past, clock, at)[0]
+                yield reply, store, _with(tokens, i, _with(tokens[i], column, at)), False
             return
-        reply, new_store = execute(store, op, self.keep_past)
-        learnt = process.stale and (reply[0] == "ok" or self.token_on_error)
-        after = advanced(len(new_store[op[1]]) - 1) if learnt else tokens
+        reply, new_store = execute(store, op, self.keep_past, clock)
+        after = tokens
+        if process.stale and (reply[0] == "ok" or self.token_on_error):
+            after = _with(tokens, i, self._up_to_date(tokens[i], new_store, op[1]))
         yield reply, new_store, after, False
         if reply[0] == "ok" and losses and process.lost_reply:
             yield reply, new_store, tokens, True
+
+    def _up_to_date(self, token, store, partition):
+        for name in self.ranges[range_of(partition)]:
+            token = _with(token, self.partition[name], len(store[name]) - 1)
+        return token
+
+    def _listed(self, store, tokens, i, op, clock):
+        """A query over several partitions, each as old as its token allows."""
+        names = op[1]
+        snapshots = [
+            range(tokens[i][self.partition[name]], len(store[name]))
+            if self.processes[i].stale
+            else (-1,)
+            for name in names
+        ]
+        for chosen in itertools.product(*snapshots):
+            found, token = [], tokens[i]
+            for name, at in zip(names, chosen, strict=True):
+                found.append(execute(store, ("query", name), self.keep_past, clock, at)[0][1])
+                token = _with(token, self.partition[name], at) if token else token
+            yield ("ok", tuple(found)), store, _with(tokens, i, token), False
 
     def _check_termination(self, followers, endings):
         """From every state some continuation ends all processes: no deadlock, no livelock."""

@@ -1,21 +1,23 @@
-"""What must hold: ghost variables that follow the processes, and the invariants over them.
+"""What must hold, over the ghost variables.
 
-The numbers follow the guarantees G1 to G10; I11 is the consistent snapshot of G4, I12 the life of a
-session document, I13 the completeness of a purge. An incarnation has *lives*: life 0 until it
-is deleted, life 1 after the first restore, and so on.
+The numbers follow the guarantees G1 to G10; I11 is the consistent snapshot of G4, I12 the life of
+a session document, I13 the completeness of a purge, I14 what restore says, I15 that erased state
+stays erased, I16 the completeness of a reading of the whole log, I17 that a reported hole is one.
 """
 
 from __future__ import annotations
 
+from tests.model.ghost import Ghost, content_of, without_key
 from tests.model.protocol import own_attempt
 from tests.model.steps import fold, tombstone_in_force
-from tests.model.store import EMPTY, Frozen, document, documents
+from tests.model.store import EMPTY, document, documents
 
 TRANSITIONS = {
     ("active", "active"),
     ("active", "deleted"),
     ("deleted", "restoring"),
     ("restoring", "active"),
+    ("restoring", "deleted"),  # restored and deleted again before anybody wrote the document
     ("deleted", "purging"),
     ("purging", "purged"),
     # What it replaced is erased: only the mark that says so goes.
@@ -24,160 +26,7 @@ TRANSITIONS = {
 }
 
 
-def history(store: Frozen) -> Frozen:
-    """The ghost of a store in which everything stored was acknowledged long ago."""
-    created, dead, lives, seen = {}, {}, {}, {}
-    for partition in store:
-        if partition.startswith("log"):
-            records = documents(store, partition)
-            for rec in records:
-                seen.setdefault(rec.incarnation, rec.seq)
-                if rec.kind in ("event", "stub"):
-                    created[rec.event_id] = (rec.incarnation, rec.seq, rec.session)
-                elif rec.kind == "tombstone":
-                    dead[rec.incarnation] = rec.seq
-                else:
-                    dead.pop(rec.incarnation)
-                    lives[rec.incarnation] = lives.get(rec.incarnation, 0) + 1
-        elif partition.startswith("session"):
-            doc = document(store, partition, "s")
-            if doc is not None:
-                seen.setdefault(doc.incarnation, doc.first_seq)
-    return Frozen(
-        returned=frozenset(created),
-        rejected=frozenset(),
-        started=EMPTY,  # event -> what had returned before
-        deleted_before=EMPTY,  # event -> lives whose delete had returned before
-        dead=Frozen(dead),  # incarnation -> tombstone in force
-        lives=Frozen(lives),  # incarnation -> how often it was restored
-        deletes_returned=frozenset(),  # (incarnation, life)
-        past=EMPTY,  # shared key -> events it showed before
-        created=Frozen(created),  # event -> (incarnation, seq, session delta)
-        touches=EMPTY,  # event -> shared keys it touches
-        running=EMPTY,  # (process, operation) -> what it knew when it began
-        incarnations=Frozen(seen),
-        won=EMPTY,  # (incarnation, marker) -> event appended from it
-    )
-
-
-def without_key(mapping: Frozen, key) -> Frozen:
-    return mapping.without(key) if key in mapping else mapping
-
-
-class Invariants:
-    def __init__(self, store: Frozen, stale: frozenset[str] = frozenset()):
-        self._history, self._stale = history(store), stale
-
-    def initial(self) -> Frozen:
-        return self._history
-
-    def apply(self, ghost, marks, process, op, before, after):
-        """The ghost after one step, and the invariants this step broke."""
-        if not marks and before is after:
-            return ghost, ()
-        broken: list[tuple[str, str]] = []
-        for mark in marks:
-            starting = getattr(self, "_start_" + mark[0], None)
-            if starting:
-                ghost = starting(ghost, process, before, *mark[1:])
-        if before is not after:
-            kind = op[1].rstrip("0123456789")
-            ghost = getattr(self, "_changed_" + kind, self._changed_shared)(
-                ghost, op, before, after, broken
-            )
-        for mark in marks:
-            ending = getattr(self, "_" + mark[0], None)
-            if ending and mark[0].endswith("_end"):
-                ghost = ending(ghost, process, after, broken, *mark[1:])
-        return ghost, broken
-
-    @staticmethod
-    def older(ghost, a, b) -> bool:
-        """Whether a is older than b: by real time, by its place in a log, or by a chain of both."""
-        if a == b:
-            return False
-        if a is None:
-            return True
-        seen, waiting = set(), [b]
-        while waiting:
-            x = waiting.pop()
-            earlier = set(ghost.started.get(x, ()))
-            place = ghost.created.get(x)
-            if place:
-                earlier |= {
-                    y for y, p in ghost.created.items() if p[0] == place[0] and p[1] < place[1]
-                }
-            if a in earlier:
-                return True
-            waiting += earlier - seen
-            seen |= earlier
-        return False
-
-    # -------------------------------------------------------------- an operation begins
-
-    @staticmethod
-    def _begin(ghost, process, operation, known):
-        if (process, operation) in ghost.running:
-            return ghost
-        return ghost.having(running=ghost.running.put((process, operation), known))
-
-    @staticmethod
-    def _live(ghost, store, sid):
-        """(incarnation, life) of the session if the log says that it lives."""
-        doc = document(store, "session" + sid, "s")
-        if doc is None or doc.incarnation in ghost.dead:
-            return None
-        return doc.incarnation, ghost.lives.get(doc.incarnation, 0)
-
-    def _start_append(self, ghost, process, store, sid, event_id, incarnation, n, keys):
-        if event_id in ghost.started:
-            return ghost
-        return ghost.having(
-            started=ghost.started.put(event_id, ghost.returned),
-            deleted_before=ghost.deleted_before.put(event_id, ghost.deletes_returned),
-            touches=ghost.touches.put(event_id, keys) if keys else ghost.touches,
-        )
-
-    def _start_get(self, ghost, process, store, sid):
-        known = (ghost.returned, ghost.deletes_returned, self._live(ghost, store, sid))
-        return self._begin(ghost, process, "get", known)
-
-    def _start_delete(self, ghost, process, store, sid):
-        doc = document(store, "session" + sid, "s")
-        target = None
-        if doc and doc.status in ("active", "restoring"):
-            life = ghost.lives.get(doc.incarnation, 0)
-            announced = doc.status == "restoring" and doc.incarnation in ghost.dead
-            target = (doc.incarnation, life + announced)
-        return self._begin(ghost, process, "delete", target)
-
-    def _start_create(self, ghost, process, store, sid, incarnation, keys):
-        known = (self._live(ghost, store, sid) is None, ghost.incarnations, ghost.lives)
-        ghost = self._begin(ghost, process, "create", known)
-        if keys:
-            event_id = "i:" + incarnation
-            ghost = ghost.having(
-                started=ghost.started.put(event_id, ghost.returned),
-                touches=ghost.touches.put(event_id, keys),
-            )
-        return ghost
-
-    def _start_restore(self, ghost, process, store, sid):
-        doc = document(store, "session" + sid, "s")
-        dead = doc is not None and doc.incarnation in ghost.dead
-        known = (doc.incarnation, ghost.lives) if dead else None
-        return self._begin(ghost, process, "restore", known)
-
-    def _start_purge(self, ghost, process, store, sid):
-        doc = document(store, "session" + sid, "s")
-        bound = doc.revision if doc is not None and doc.status in ("deleted", "purging") else 0
-        return self._begin(ghost, process, "purge", bound)
-
-    def _start_purge_replaced(self, ghost, process, store, sid):
-        doc = document(store, "session" + sid, "s")
-        bound = doc.first_seq - 1 if doc is not None else 0
-        return self._begin(ghost, process, "purge_replaced", bound)
-
+class Invariants(Ghost):
     # -------------------------------------------------------------- a document changed
 
     def _changed_log(self, ghost, op, before, after, broken):
@@ -192,6 +41,8 @@ class Invariants:
                 broken.append(("I1-lost", f"{old.event_id} erased from a live session"))
             return ghost
         inc = new.incarnation
+        if new.kind == "lost":
+            return ghost.having(lost=ghost.lost - {(inc, new.seq)})
         if new.kind == "event":
             if new.event_id in ghost.created:
                 broken.append(("I1-duplicate", f"{new.event_id} is stored a second time"))
@@ -243,7 +94,8 @@ class Invariants:
             records = {r.seq: r for r in documents(after, log) if r.incarnation == new.incarnation}
             records = [records[s] for s in span if s in records and records[s].kind != "stub"]
             state = fold(EMPTY, records)
-            if len(records) != len(span):
+            lost = sum((new.incarnation, seq) in ghost.lost for seq in span)
+            if len(records) + lost != len(span):
                 broken.append(("I3-fold", f"revision {new.revision}, but records are missing"))
             elif state != new.state:
                 broken.append(("I3-fold", f"state {dict(new.state)} != fold {dict(state)}"))
@@ -278,6 +130,13 @@ class Invariants:
     def _changed_shared(self, ghost, op, before, after, broken):
         scope = op[1]
         old, new = document(before, scope, "d"), document(after, scope, "d")
+        if new is None or new.get("erased") != (old.get("erased") if old else None):
+            gone = {e for e, keys in ghost.touches.items() if any(k[0] == scope for k in keys)}
+            ended = {e for e in gone if e in ghost.created and ghost.created[e][0] in ghost.dead}
+            ghost = ghost.having(erased=ghost.erased | ended, forgotten=ghost.forgotten | gone)
+            if new is None:
+                return ghost
+            old = None
         for key in old.state if old else ():
             if key not in new.state:
                 broken.append(("I8-lost-key", f"{scope}:{key} vanished"))
@@ -285,6 +144,8 @@ class Invariants:
             earlier = old.stamps[key][1] if old and key in old.stamps else None
             if earlier == writer:
                 continue
+            if writer in ghost.erased:
+                broken.append(("I15-returned", f"{scope}:{key} of {writer}, which was erased"))
             past = ghost.past.get((scope, key), frozenset())
             if writer in past:
                 broken.append(("I8-applied-twice", f"{scope}:{key}: {writer} undid {earlier}"))
@@ -348,7 +209,8 @@ class Invariants:
         )
 
     def _get_end(self, ghost, process, store, broken, sid, shown):
-        (returned, deletes_returned, live), ghost = self._known(ghost, process, "get")
+        known, ghost = self._known(ghost, process, "get")
+        returned, deletes_returned, live, erased = known
         fresh = process not in self._stale
         if shown is None:
             if fresh and live is not None and self._live(ghost, store, sid) == live:
@@ -377,7 +239,11 @@ class Invariants:
         if fresh:
             for event_id in sorted(returned & set(places) - set(shown.event_ids)):
                 broken.append(("I4-event", f"{event_id} returned before, get does not show it"))
-        for event_id in sorted(shown.event_ids + (tuple(returned) if fresh else ())):
+            for key, writer in shown.shown.items():
+                if writer in erased:
+                    broken.append(("I15-returned", f"get shows {key} of {writer}"))
+        due = set(shown.event_ids) | (returned if fresh else set())
+        for event_id in sorted(due - ghost.forgotten):
             for key in ghost.touches.get(event_id, ()):
                 if self.older(ghost, shown.shown.get(key), event_id):
                     name = "I11-torn-delta" if event_id in shown.event_ids else "I4-delta"
@@ -424,10 +290,45 @@ class Invariants:
         return ghost
 
     def _purge_end(self, ghost, process, store, broken, sid, outcome):
-        bound, ghost = self._known(ghost, process, "purge")
-        left = [r.event_id for r in documents(store, "log" + sid) if self._unerased(r, bound)]
+        (known, incarnation), ghost = self._known(ghost, process, "purge")
+        left = sorted(e for _, e in known & content_of(store, sid))
         if left and outcome == "done":
             broken.append(("I13-unerased", f"purge returned, but {left} are stored"))
+        doc = document(store, "session" + sid, "s")
+        same = doc is not None and doc.incarnation == incarnation
+        if same and doc.status == "deleted" and outcome == "done":
+            broken.append(("I13-unerased", f"purge returned, but {incarnation} has its state"))
+        return ghost
+
+    def _purge_user_end(self, ghost, process, store, broken, include_state):
+        known, ghost = self._known(ghost, process, "purge_user")
+        for sid, content in known:
+            left = sorted(e for _, e in content & content_of(store, sid))
+            if left:
+                broken.append(("I13-unerased", f"purge_user returned, but {left} are stored"))
+        return ghost
+
+    def _iterate_end(self, ghost, process, store, broken, sid, incarnation, event_ids):
+        """Complete, or an error, also for a process whose reads are old. `incarnation`: of what it
+        delivered; None if it says that there is no session, or that it was deleted meanwhile."""
+        (live, known), ghost = self._known(ghost, process, "iterate")
+        if live is None:
+            return ghost
+        if incarnation == live[0] and known - set(event_ids):
+            broken.append(("I16-incomplete", f"{event_ids} of {sorted(known)}"))
+        if incarnation != live[0] and self._live(ghost, store, sid) == live:
+            broken.append(("I16-incomplete", f"nothing is shown of the live {live}"))
+        return ghost
+
+    def _repair_end(self, ghost, process, store, broken, sid, holes):
+        there = documents(store, "log" + sid)
+        there = {(r.seq, r.incarnation) for r in there if r.kind != "lost"}
+        if set(holes) & there:
+            broken.append(("I17-false-hole", f"{sorted(set(holes) & there)} are stored"))
+        (live, last), ghost = self._known(ghost, process, "repair")
+        doc = document(store, "session" + sid, "s")
+        if live and doc is not None and doc.incarnation == live[0] and doc.revision < last:
+            broken.append(("I17-behind", f"repaired, but at {doc.revision} of {last}"))
         return ghost
 
     def _purge_replaced_end(self, ghost, process, store, broken, sid):
@@ -442,7 +343,12 @@ class Invariants:
     def at_rest(self, ghost, store):
         """After everybody ended, repairs included: no committed delta is lost."""
         broken = []
-        for event_id in ghost.created:
+        for sid in sorted(p.removeprefix("body") for p in store if p.startswith("body")):
+            doc = document(store, "session" + sid, "s")
+            left = [body.event_id for body in documents(store, "body" + sid)]
+            if left and (doc is None or doc.status == "purged"):
+                broken.append(("I13-unerased", f"the session is gone, the bodies {left} are not"))
+        for event_id in set(ghost.created) - ghost.forgotten:
             for scope, key in ghost.touches.get(event_id, ()):
                 doc = document(store, scope, "d")
                 shown = doc.stamps[key][1] if doc and key in doc.stamps else None

@@ -6,15 +6,15 @@ restore or purge completes it (`finish_restore`, `erase`).
 
 from __future__ import annotations
 
+from tests.model.erasing import erase, erase_predecessors, erase_state, newest_stamp, sweep
+from tests.model.protocol import delete
 from tests.model.steps import (
     confirm,
-    dead_events,
-    erase,
     finish_restore,
     of,
+    probe,
     project,
     record,
-    stubs,
     tombstone_in_force,
 )
 from tests.model.store import EMPTY
@@ -77,24 +77,33 @@ def restore(rules, proc, sid):
     return outcome
 
 
-def purge(rules, proc, sid):
-    """Erase a deleted session for good; may be called again to go on where another stopped.
+def purge(rules, proc, sid, insist=False):
+    """Erase a deleted session for good; may be called again to go on where another stopped. One
+    that has no document, or a purged one, is swept: its document may have expired, or an upload
+    that was under way may have come after the purge.
 
-    Outcome: done; active (it is not deleted, nothing was touched).
+    Outcome: done; active (it is not deleted, nothing was touched). With `insist` a session that is
+    not deleted, or was restored meanwhile, is deleted first; one that was created anew meanwhile
+    stays, but what was there before it goes.
     """
     proc.start("purge", sid)
-    outcome = None
+    outcome = target = None
     confirmed = erased = False
+    first, deletes = True, 0
     while outcome is None:
         reply = doc = found = tomb = written = None
         reply = yield ("read", "session" + sid, "s")
         doc = reply[2] if reply[0] == "ok" else None
+        if first and insist:
+            target = doc.incarnation if doc is not None else "none"
+        first = False
         if doc is None or doc.status == "purged":
             reply = doc = None
             if not confirmed and not rules.without("purge confirms what it read"):
                 confirmed = yield from confirm(sid)
                 if confirmed:
                     continue
+            yield from sweep(rules, sid)
             outcome = "done"
         elif doc.status == "restoring":
             yield from finish_restore(rules, sid, doc, reply[1])
@@ -103,7 +112,14 @@ def purge(rules, proc, sid):
             found = yield ("query", "log" + sid)
             tomb = tombstone_in_force(of(found[1], doc.incarnation, doc.revision))
             found = None
-            if tomb is None:
+            if tomb is None and insist and target == doc.incarnation and deletes < 2:
+                doc, deletes = None, deletes + 1
+                yield from delete(rules, proc, sid, str(deletes))
+            elif tomb is None and insist:
+                doc = None
+                yield from sweep(rules, sid)
+                outcome = "done"
+            elif tomb is None:
                 outcome = "done" if erased else "active"  # created again behind the purge
             else:
                 tomb, doc = tomb.seq, doc.incarnation
@@ -130,7 +146,7 @@ def purge_replaced(rules, proc, sid):
     no announcement is needed; the document's mark goes last, so that nothing is forgotten."""
     proc.start("purge_replaced", sid)
     while True:
-        reply = doc = todo = last = None
+        reply = doc = last = None
         reply = yield ("read", "session" + sid, "s")
         doc = reply[2] if reply[0] == "ok" else None
         if doc is None or "replaced" not in doc:
@@ -147,11 +163,40 @@ def purge_replaced(rules, proc, sid):
         last = doc.first_seq - 1
         if rules.without("only what was replaced is erased"):
             last = doc.revision
-        todo = yield from dead_events(rules, sid, doc.replaced, last)
-        yield from stubs(rules, sid, todo)
-        todo = last = None
+        yield from erase_predecessors(rules, sid, doc, last)
+        last = None
         doc = doc.without("replaced")
         reply = yield ("replace", "session" + sid, "s", doc, reply[1])
         if reply[0] == "ok":
             break
     proc.end("purge_replaced_end", sid)
+
+
+def purge_user(rules, proc, *sids, include_state=False):
+    """Erase all sessions of a user, also those whose document has expired, and then the state."""
+    proc.start("purge_user", *sids)
+    if not rules.without("purge_user probes first"):
+        yield from probe("session" + sids[0], "s")  # any document of the user's partition
+    found = yield ("list", tuple("session" + sid for sid in sids))
+    found = tuple(docs[0].status if docs else None for docs in found[1])
+    if not rules.without("erasure goes by partition"):
+        # A query over the events of all partitions names sessions that have no document.
+        left = yield ("list", tuple("log" + sid for sid in sids))
+        found = tuple(
+            status or ("expired" if records else None)
+            for status, records in zip(found, left[1], strict=True)
+        )
+        left = None
+    i = newest = 0
+    while i < len(sids):
+        if found[i] is not None:
+            yield from purge(rules, proc, sids[i], insist=True)
+            if include_state:
+                more = yield from newest_stamp(sids[i])
+                newest = max(newest, more)
+                more = None
+        i += 1
+    found = None
+    if include_state:
+        yield from erase_state(rules, newest)
+    proc.end("purge_user_end", include_state)

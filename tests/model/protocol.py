@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from tests.model.erasing import erase
 from tests.model.steps import (
     GONE,
     NO_STATE,
     confirm,
-    erase,
     finish_restore,
+    first_missing,
     fold,
     initial_state,
     merge_all,
     merged,
     of,
     project,
+    proved,
     readable,
     record,
     record_id,
@@ -28,7 +30,7 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
     proc.start("create", sid, incarnation, touched(user, app))
     stamp = 0
     if user or app:
-        stamp = yield ("now",)
+        stamp = yield from first_stamp(rules)
     initial = record("event", incarnation, 0, "i:" + incarnation, stamp, EMPTY, user, app)
     doc = Frozen(status="active", incarnation=incarnation, first_seq=1, revision=0, state=EMPTY)
     if (user or app) and not rules.without("initial state waits in the document"):
@@ -97,6 +99,19 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
     return outcome
 
 
+def first_stamp(rules):
+    """The stamp of a creation's user and app state: taken after the reads of both documents."""
+    if rules.without("a create takes its stamp after its reads"):
+        now = yield ("now",)
+        return now
+    replies = yield ("par", tuple(("read", scope, "d") for scope in rules.shared))
+    stamps = [stamp for r in replies if r[0] == "ok" for stamp, _ in r[2].stamps.values()]
+    stamps += [r[2].get("erased", 0) for r in replies if r[0] == "ok"]
+    stamps, replies = max(stamps, default=0), None
+    now = yield ("now",)
+    return max(now, stamps + 1)
+
+
 def own_attempt(doc, incarnation):
     return doc.incarnation.rstrip("'") == incarnation
 
@@ -110,8 +125,9 @@ def get(rules, proc, sid, repair=True):
     proc.start("get", sid)
     reads = ("read", "session" + sid, "s"), ("query", "log" + sid)
     reads += tuple(("read", scope, "d") for scope in rules.shared)
+    holes, tries = (), 0
     while True:
-        replies = doc = records = tomb = None
+        replies = doc = records = tomb = n = None
         replies = yield ("par", reads)
         doc = replies[0][2] if replies[0][0] == "ok" else None
         if doc is None or doc.status in GONE:
@@ -127,14 +143,16 @@ def get(rules, proc, sid, repair=True):
             etag = None
             continue
         records = of(replies[1][1], doc.incarnation, doc.first_seq - 1)
-        n = doc.first_seq - 1 + len(records)
-        covered = n >= doc.revision and [r.seq for r in records] == list(
-            range(doc.first_seq, n + 1)
-        )
-        if not covered and not rules.without("snapshot covers the revision"):
+        n = first_missing(records, doc.first_seq, doc.revision, holes)
+        if n is not None and not rules.without("snapshot covers the revision"):
+            replies, records, n, doc = None, None, (n, doc.incarnation), None
+            n = yield from proved(rules, sid, n, holes, tries)
+            holes, tries = n
             continue
-        n = max(n, doc.revision)
-        records = yield from readable(rules, sid, records, until_it_shows=True)
+        n = max([doc.revision, *(r.seq for r in records)])
+        if holes and rules.without("a proved hole counts as seen"):
+            n = max([doc.first_seq - 1, *(r.seq for r in records)])
+        holes = tries = None
         tomb = tombstone_in_force(of(records, doc.incarnation, doc.revision))
         if tomb is not None:
             proc.end("get_end", sid, None)
@@ -143,6 +161,7 @@ def get(rules, proc, sid, repair=True):
                 replies = records = None
                 yield from project(rules, sid, doc, tomb)
             return None
+        records = yield from readable(rules, sid, records, placeholders=True)
         break
     lag = tuple(r for r in records if r.seq > doc.revision)
     overlay = initial_state(doc) + records
@@ -153,6 +172,7 @@ def get(rules, proc, sid, repair=True):
         stored = replies[2 + i][2] if replies[2 + i][0] == "ok" else NO_STATE
         view = merged(rules, stored, overlay, scope)
         unmerged |= view != stored
+        newest = max(newest, view.get("erased", 0))
         for key, (stamp, writer) in view.stamps.items():
             shown[(scope, key)] = writer
             newest = max(newest, stamp)
@@ -169,7 +189,7 @@ def get(rules, proc, sid, repair=True):
     if repair and (lag or unmerged):
         pending, behind = initial_state(doc) + lag, bool(lag) or "unmerged" in doc
         replies = doc = records = lag = overlay = shown = newest = unmerged = None
-        i = scope = stored = view = key = stamp = writer = owners = state = covered = None
+        i = scope = stored = view = key = stamp = writer = owners = state = None
         yield from merge_all(rules, pending)
         pending = None
         if behind:
@@ -196,9 +216,12 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
         written = found = newer = tomb = None
         stamp = now if rules.without("stamps follow what was seen") else max(now, newest + 1)
         event = record("event", inc, n + 1, event_id, stamp, delta, user, app)
+        if "ttl" in options:
+            event = event.having(ttl=options["ttl"])
         if options.get("large"):
             event = event.having(large=True)
-            written = yield ("create", "body" + sid, event_id, "body")
+            written = Frozen(kind="body", seq=0, incarnation=inc, event_id=event_id)
+            written = yield ("create", "body" + sid, event_id, written)
         how = "upsert" if rules.without("append is a create") else "create"
         written = yield (how, "log" + sid, record_id(event), event)
         how = None
@@ -229,6 +252,8 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
         ours = newer = tomb = None
     written = found = newer = tomb = None
     if outcome != "ok":
+        if options.get("large"):
+            yield ("delete", "body" + sid, event_id)
         proc.end("append_end", sid, event_id, inc, session.n, outcome, rebase)
         return outcome, session
     left = yield from merge_all(rules, (event,))

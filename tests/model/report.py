@@ -9,13 +9,16 @@ from tests.model.store import Frozen
 def describe(doc) -> str:
     if not isinstance(doc, Frozen):
         return str(doc)
-    if "kind" in doc:
+    if "kind" in doc and doc.kind != "body":
         text = doc.event_id if doc.kind == "event" else doc.kind.upper()
         deltas = [f" {scope}{dict(doc[scope])}" for scope in ("user", "app") if doc.get(scope)]
         return text + "".join(deltas)
+    if doc.get("kind") == "body":
+        return "body of " + doc.event_id
     if "stamps" in doc:
         keys = (f"{k}={v}@{doc.stamps[k][0]}" for k, v in sorted(doc.state.items()))
-        return "{" + ", ".join(keys) + "}"
+        erased = f" erased@{doc.erased}" if "erased" in doc else ""
+        return "{" + ", ".join(keys) + "}" + erased
     if doc.status == "probe":
         return "{a write that cannot succeed}"
     pending = " +initial state" if "initial" in doc else ""
@@ -30,15 +33,22 @@ def describe_step(step: tuple) -> str:
         return f"{name}: clock -> {reply}"
     if op[0] == "local":
         return f"{name}: {op[1]}"
+    if op[0] == "wait":
+        return f"{name}: {op[1]} units of time pass"
+    if op[0] == "list":
+        found = zip(op[1], reply[1], strict=True)
+        shown = "; ".join(f"{p}: {', '.join(map(describe, docs))}" for p, docs in found)
+        return f"{name}: list -> {shown}"
     text = f"{name}: {op[0]} {op[1]}"
-    if op[0] != "query" and op[1].startswith("log"):
+    if op[0] not in ("query", "scan") and op[1].startswith("log"):
         text += "#{}/{}".format(*op[2])
     if op[0] in ("create", "replace"):
         text += " := " + describe(op[3])
     if isinstance(reply, str):
         return f"{text} -> {reply}"
-    if op[0] == "query":
-        found = ", ".join(f"{d.seq}/{d.incarnation}:{describe(d)}" for d in reply[1])
+    if op[0] in ("query", "scan"):
+        docs = [d if op[0] == "query" else d[1] for d in reply[1]]
+        found = ", ".join(f"{d.seq}/{d.incarnation}:{describe(d)}" for d in docs)
         return f"{text} -> [{found}]"
     if op[0] == "read" and reply[0] == "ok":
         return f"{text} -> {describe(reply[2])}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.model import lifecycle, protocol
+from tests.model import lifecycle, protocol, retention, whole_reads
 from tests.model.checker import Explorer, Process, Result
 from tests.model.invariants import Invariants
 from tests.model.steps import NO_STATE, record, record_id
@@ -96,6 +96,27 @@ def deleted_session(rules):
 def recreated_session(rules):
     doc = session_document("a1", first_seq=3, revision=2, replaced=1)
     return stored(rules, {"1": (doc, event(1, "z", "a0"), tombstone(2, "a0"))})
+
+
+def with_past(store, sid, docs, logs):
+    """The store with all earlier versions of a session's document and log; None: not there yet."""
+    docs = tuple(Frozen({"s": (v, doc)}) if doc else EMPTY for v, doc in enumerate(docs))
+    logs = tuple(log_snapshot(*records) for records in logs)
+    return Frozen({**store, "session" + sid: docs, "log" + sid: logs})
+
+
+def two_events(rules, *later_docs, later=()):
+    """A session with two events, and how it came about."""
+    y, z = event(1, "y", "a0"), event(2, "z", "a0")
+    docs = [
+        None,
+        session_document("a0"),
+        session_document("a0", revision=1, shows="y"),
+        session_document("a0", revision=2, shows="yz"),
+        *later_docs,
+    ]
+    logs = [(), (y,), (y, z), *((y, z, *later[: i + 1]) for i in range(len(later)))]
+    return with_past(stored(rules, {"1": (docs[-1],)}), "1", docs, logs)
 
 
 def holding(sid="1", incarnation="a0", n=0, event_ids=()):
@@ -207,3 +228,33 @@ def one_after_the_other(*bodies):
             i += 1
 
     return body
+
+
+def purges_user(rules, *sids, include_state=False):
+    return lambda proc: lifecycle.purge_user(rules, proc, *sids, include_state=include_state)
+
+
+def iterates(rules, sid="1"):
+    return lambda proc: whole_reads.iterate(rules, proc, sid)
+
+
+def repairs(rules, sid="1"):
+    return lambda proc: whole_reads.repair(rules, proc, sid)
+
+
+def uses(rules, times, pause, sid="1"):
+    """Use a session again and again, with a pause before each time."""
+
+    def body(proc):
+        i = 0
+        while i < times:
+            yield ("wait", pause)
+            yield from retention.use(rules, proc, sid)
+            i += 1
+
+    return body
+
+
+def apart(rules, offset):
+    """How far a process's idea of the time is from the server's, whose time it keeps by rule."""
+    return offset if rules.without("time is the server's") else 0

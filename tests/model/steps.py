@@ -1,8 +1,8 @@
-"""What the operations of the protocol are made of: records, merge, project, erase, confirm.
+"""What the operations of the protocol are made of: records, probe, merge, project.
 
 Partitions: "log" + id (records, document id = (seq, incarnation)), "body" + id (the bodies of large
 events, document id = event id), "session" + id (one document "s"), "user" and "app" (one document
-"d" each).
+"d" each). Session tokens: see `range_of` in checker.py.
 
 Record kinds: event, tombstone, restored, stub (an event that was purged).
 Session statuses: active, deleted, restoring, purging, purged.
@@ -23,13 +23,14 @@ GONE = ("deleted", "purging", "purged")
 
 @dataclass(frozen=True)
 class Rules:
-    """What is modelled: the shared documents in play and the rule left out, if any."""
+    """What is modelled: the shared documents in play and the rules left out, if any."""
 
     shared: tuple[str, ...] = ("user",)
-    left_out: str | None = None
+    left_out: tuple[str, ...] = ()
+    bodies: bool = False  # whether there are large events
 
     def without(self, rule: str) -> bool:
-        return self.left_out == rule
+        return rule in self.left_out
 
 
 def record(kind, incarnation, seq, event_id, stamp=0, session=EMPTY, user=EMPTY, app=EMPTY):
@@ -73,27 +74,65 @@ def tombstone_in_force(records):
     return last
 
 
-def readable(rules, sid, records, own=(), until_it_shows=False):
-    """The records, up to the first large event whose body does not show.
+# ------------------------------------------------------------------ what is there now
 
-    An event is stored after its body, so the body is there; but a read may be older than it.
+
+def probe(partition, doc_id):
+    """Whether a document exists now, whatever a stale read said.
+
+    A conditional write that cannot succeed: it is decided on the newest version, and its
+    answer advances the session token, so that the next read is at least as new.
+    """
+    reply = yield ("replace", partition, doc_id, Frozen(status="probe"), IMPOSSIBLE_ETAG)
+    return reply[0] == "412"
+
+
+def confirm(sid):
+    """Whether the session document exists now."""
+    there = yield from probe("session" + sid, "s")
+    return there
+
+
+def first_missing(records, first, last, holes=()):
+    """The first place from `first` on, up to `last` or the last record, that is neither in hand
+    nor proved to be empty."""
+    known = {r.seq for r in records} | {seq for seq, _ in holes}
+    last = max([last, *known])
+    return next((seq for seq in range(first, last + 1) if seq not in known), None)
+
+
+def proved(rules, sid, place, holes, tries):
+    """What a place that does not show means: (proved holes, tries), and the log is read again.
+
+    The old protocol read a few times and then took it for removed.
+    """
+    if rules.without("a hole is proved by a probe"):
+        return ((*holes, place) if tries else holes), tries + 1
+    there = yield from probe("log" + sid, place)
+    return (holes if there else (*holes, place)), tries
+
+
+def readable(rules, sid, records, own=(), placeholders=False):
+    """The records, up to the first large event whose body is lost, or with a placeholder for it.
+
+    An event is stored after its body, but a read may be older than it: a probe tells.
     """
     i = 0
     while i < len(records):
-        reply = None
+        reply = unknown = None
         if "large" in records[i] and records[i] not in own:
             reply = yield ("read", "body" + sid, records[i].event_id)
-            if reply[0] == "404" and until_it_shows:
-                if not rules.without("bodies are read until they show"):
+            reply = reply[0]
+            if reply == "404" and not rules.without("a missing body is proved by a probe"):
+                reply = yield from probe("body" + sid, records[i].event_id)
+                if reply:
                     continue
+                reply = "404"
+            if reply == "404":
+                if not placeholders and not rules.without("projection stops before a missing body"):
+                    return records[:i]
                 unknown = records[i].having(session=EMPTY, user=EMPTY, app=EMPTY)
                 records = (*records[:i], unknown, *records[i + 1 :])
-            elif reply[0] == "404" and rules.without("projection stops before a missing body"):
-                unknown = records[i].having(session=EMPTY, user=EMPTY, app=EMPTY)
-                records = (*records[:i], unknown, *records[i + 1 :])
-            elif reply[0] == "404":
-                return records[:i]
-        unknown = None
         i += 1
     return records
 
@@ -110,13 +149,17 @@ def merged(rules, doc, records, scope, stored=False):
             stamp = (rec.stamp, rec.event_id)
             if stored and state.get("room") == "none" and key not in state:
                 continue
+            if rec.stamp <= doc.get("erased", -1):
+                continue  # an erasure came after it
             if rules.without("merge by stamp") or stamps.get(key, (-1, "")) < stamp:
                 state[key], stamps[key] = value, stamp
-    return Frozen(state=Frozen(state), stamps=Frozen(stamps))
+    return doc.having(state=Frozen(state), stamps=Frozen(stamps))
 
 
 def not_merged(doc, records, scope):
     """Those of the records that the document has no room for."""
+    if doc.state.get("room") != "none":
+        return ()
     return tuple(r for r in records if any(key not in doc.state for key in r[scope]))
 
 
@@ -166,14 +209,21 @@ def initial_state(doc):
 
 def project(rules, sid, incarnation, upto, own=()):
     """Bring the session document of an incarnation to a revision of at least `upto`, or up to an
-    event whose body does not show: of a deleted session nobody else would look again."""
+    event whose body is lost: of a deleted session nobody else would look again."""
+    holes, tries, confirmed = (), 0, rules.without("projection confirms what it read")
     while True:
         reply = found = written = records = foreign = tomb = doc = None
         reply = yield ("read", "session" + sid, "s")
-        if reply[0] == "404" or reply[2].incarnation != incarnation:
-            return
-        doc = reply[2]
-        if doc.status in GONE:
+        doc = reply[2] if reply[0] == "ok" else None
+        if doc is None or doc.incarnation != incarnation or doc.status in GONE:
+            # Of a session that is gone, or of a time before it was restored.
+            reply, doc = None, doc is not None and doc.incarnation == incarnation and doc.revision
+            if confirmed or (doc is not False and doc >= upto):
+                return
+            doc = None
+            confirmed = yield from confirm(sid)
+            if confirmed:
+                continue
             return
         if doc.revision >= upto and (doc.status != "active" or "unmerged" not in doc):
             return
@@ -184,18 +234,23 @@ def project(rules, sid, incarnation, upto, own=()):
             found = yield ("query", "log" + sid)
             known = {r.seq: r for r in of(found[1], incarnation, doc.revision) + own}
             records = tuple(known[seq] for seq in sorted(known) if doc.revision < seq <= upto)
+            first = doc.revision + 1
             if "unmerged" in doc:
                 late = of(found[1], incarnation, doc.unmerged - 1)
                 late = tuple(r for r in late if r.seq <= doc.revision)
-                whole = len(late) == doc.revision - doc.unmerged + 1
-                if not whole and not rules.without("what did not fit is all read again"):
-                    continue
-                whole = None
-            found = known = None
-            if len(records) != upto - doc.revision and not rules.without("contiguous projection"):
+                if not rules.without("what did not fit is all read again"):
+                    first = doc.unmerged
+            known = None
+            missing = first_missing(late + records, first, upto, holes)
+            if missing is not None and not rules.without("contiguous projection"):
+                reply = found = records = doc = late = first = None
+                found = yield from proved(rules, sid, (missing, incarnation), holes, tries)
+                holes, tries = found
+                missing = None
                 continue
+            found = first = missing = None
         tomb = tombstone_in_force(records)
-        records = yield from readable(rules, sid, records, own, until_it_shows=bool(tomb))
+        records = yield from readable(rules, sid, records, own, placeholders=bool(tomb))
         if not records and "unmerged" not in doc:
             return
         foreign = tuple(r for r in records if r not in own)
@@ -240,53 +295,3 @@ def finish_restore(rules, sid, doc, etag):
     doc = doc.having(status="active", revision=doc.revision + 1)
     done = yield ("replace", "session" + sid, "s", doc, etag)
     return done
-
-
-def erase(rules, sid, doc, etag):
-    """Complete a purge that the session document announces: stubs for events, then the document.
-
-    Every record up to the document's revision is dead, whichever incarnation it is of.
-    """
-    todo = yield from dead_events(rules, sid, doc.first_seq, doc.revision)
-    if rules.without("purge covers earlier incarnations"):
-        todo = of(todo, doc.incarnation)
-    yield from stubs(rules, sid, todo)
-    todo = None
-    doc = doc.having(status="purged").without("replaced")
-    done = yield ("replace", "session" + sid, "s", doc, etag)
-    return done
-
-
-def dead_events(rules, sid, first, last):
-    """The events up to `last`. The log is read again until it has no gap from `first` on."""
-    found = None
-    while True:
-        found = None
-        found = yield ("query", "log" + sid)
-        if rules.without("purge reads the whole log"):
-            break
-        if len({r.seq for r in found[1] if first <= r.seq <= last}) == last - first + 1:
-            break
-    return tuple(r for r in found[1] if r.kind == "event" and r.seq <= last)
-
-
-def stubs(rules, sid, todo):
-    """Replaces events by stubs, which keep their places taken."""
-    while todo:
-        rec, todo = todo[0], todo[1:]
-        if rules.without("purge leaves stubs"):
-            yield ("delete", "log" + sid, record_id(rec))
-        else:
-            stub = record("stub", rec.incarnation, rec.seq, rec.event_id)
-            yield ("replace", "log" + sid, record_id(rec), stub, None)
-        rec = stub = None
-
-
-def confirm(sid):
-    """Whether the session document exists, whatever a stale read said.
-
-    A conditional write that cannot succeed: it is decided on the newest version, and its
-    answer advances the session token, so that the next read is at least as new.
-    """
-    reply = yield ("replace", "session" + sid, "s", Frozen(status="probe"), IMPOSSIBLE_ETAG)
-    return reply[0] == "412"

@@ -52,18 +52,27 @@ def documents(store: Frozen, partition: str) -> list[Any]:
     return [d for _, (_, d) in sorted(store[partition][-1].items()) if d is not None]
 
 
-def execute(store: Frozen, op: tuple, keep_past: bool, at: int = -1) -> tuple[Response, Frozen]:
+def _shows(entry: tuple | None, now: int) -> bool:
+    """Whether there is a document that has not expired: `ttl` counts from its last write."""
+    if entry is None or entry[1] is None:
+        return False
+    content = entry[1]
+    return "ttl" not in content or now < content.ts + content.ttl
+
+
+def execute(
+    store: Frozen, op: tuple, keep_past: bool, now: int = 0, at: int = -1
+) -> tuple[Response, Frozen]:
     """Run one operation; `at` is the snapshot a read is served from."""
     kind, partition = op[0], op[1]
     if kind == "read":
         entry = store[partition][at].get(op[2])
-        found = entry is not None and entry[1] is not None
-        return (("ok", *entry) if found else ("404",)), store
-    if kind == "query":
-        snapshot = store[partition][at]
-        return ("ok", tuple(d for _, (_, d) in sorted(snapshot.items()) if d is not None)), store
+        return (("ok", *entry) if _shows(entry, now) else ("404",)), store
+    if kind in ("query", "scan"):
+        entries = [e for _, e in sorted(store[partition][at].items()) if _shows(e, now)]
+        return ("ok", tuple(e if kind == "scan" else e[1] for e in entries)), store
     entry = store[partition][-1].get(op[2])
-    exists = entry is not None and entry[1] is not None
+    exists = _shows(entry, now)
     if kind == "create" and exists:
         return ("409",), store
     if kind in ("replace", "delete") and not exists:
@@ -71,6 +80,8 @@ def execute(store: Frozen, op: tuple, keep_past: bool, at: int = -1) -> tuple[Re
     if kind == "replace" and op[4] is not None and entry[0] != op[4]:
         return ("412",), store
     content = None if kind == "delete" else op[3]
+    if content is not None and "ttl" in content:
+        content = content.having(ts=now)
     version = entry[0] + 1 if entry else 1
     snapshot = store[partition][-1].put(op[2], (version, content))
     past = store[partition] if keep_past else ()

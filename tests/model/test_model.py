@@ -2,12 +2,15 @@
 
 import pytest
 
-from tests.model.suite import MUTANTS, scenario
+from tests.model.suite import FINDINGS, MUTANTS, MUTANTS_OF_LAG, scenario
 
 QUICK = (
     *("S12", "S12b", "S13"),
     *("S1", "S2c", "S2d", "S4b", "S4d", "S5c", "S6a", "S6c", "S6e", "S8", "S8b", "S9b", "S9d"),
     *("R2", "R2b", "R4", "R6", "R7b", "R11", "P6", "P9", "P11", "P11c", "P12"),
+    *("L1", "L2", "L2b", "L2c", "L2d", "L5", "L6", "D1", "D2", "D3", "D3b", "D4"),
+    *("C1", "C1b", "C2", "T1", "T2", "T3", "T4"),
+    *("E1b", "E1c", "E2b", "E3", "E3b", "E4", "E4b"),
 )
 
 
@@ -27,3 +30,10 @@ def test_the_accepted_residue_needs_a_late_clock_and_a_stale_cache():
 def test_a_protocol_that_lacks_a_rule_is_caught(rule):
     name, invariant = MUTANTS[rule]
     assert invariant in scenario(name, rule).check(limit=20_000, until=invariant).violations
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+def test_without_the_rules_for_lag_clocks_and_erasure(finding):
+    name, invariant = FINDINGS[finding]
+    case = scenario(name, *MUTANTS_OF_LAG)
+    assert invariant in case.check(limit=20_000, until=invariant).violations
