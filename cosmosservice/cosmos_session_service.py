@@ -26,7 +26,7 @@ from cosmosservice.data_converters.state_scopes import (
     temp_only,
     without_temp,
 )
-from cosmosservice.errors import ConfigurationError
+from cosmosservice.errors import ConfigurationError, SessionNotFoundError
 from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.session_objects import Holding, event_object, session_object
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
     from cosmos_emulator import Emulator
     from cosmosservice.account.connection import Ensure
+    from cosmosservice.sessions.store.history import Point
     from cosmosservice.sessions.store.iterating import Position
+    from cosmosservice.sessions.store.snapshot import Snapshot
     from cosmosservice.sessions.store.store import SessionStore
 
 OnConflict = Literal["raise", "rebase"]
@@ -280,6 +282,43 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             if position is None:
                 return
 
+    async def get_session_at(
+        self, *, app_name: str, user_id: str, session_id: str, at: Point
+    ) -> Session:
+        """The session as it was: its events up to a point, and its own state at that moment.
+
+        `at` is a revision (0: before the first event), the id of an event, or a datetime.
+        `user:` and `app:` state, which other sessions change too, is left out. Raises ValueError
+        if there is no such point, and SessionNotFoundError if there is no such session.
+        """
+        key = SessionKey.named(app_name, user_id, session_id)
+        past = await self._run("get_session_at", lambda store: store.history.at(key, at))
+        return session_object(past.snapshot)
+
+    async def fork_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        at: Point | None = None,
+        new_session_id: str | None = None,
+        new_user_id: str | None = None,
+    ) -> Session:
+        """A new, independent session with the same history up to a point; default: all of it.
+
+        Event ids, authors and timestamps stay. `user:` and `app:` state is shared as always, and
+        not copied to another user. Raises AlreadyExistsError if the new id is in use.
+        """
+        key = SessionKey.named(app_name, user_id, session_id)
+        if new_session_id is None or _blank(new_session_id):
+            new_session_id = str(uuid.uuid4())
+        target = SessionKey.named(
+            app_name, user_id if new_user_id is None else new_user_id, new_session_id
+        )
+        snapshot = await self._run("fork_session", _fork(key, target, at))
+        return session_object(snapshot)
+
     @override
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Soft: nobody can append any more, and `restore_session` brings it back."""
@@ -321,6 +360,20 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         appended.
         """
         await self._account.run_everywhere(self._stores, "flush", lambda store: store.flush())
+
+
+def _fork(
+    key: SessionKey, target: SessionKey, at: Point | None
+) -> Callable[[SessionStore], Coroutine[Any, Any, Snapshot]]:
+    async def fork(store: SessionStore) -> Snapshot:
+        past = await store.history.at(key, at)
+        await store.forking.fork(past, target)
+        made = await store.reader.read(target)
+        if made is None:
+            raise SessionNotFoundError(f"Session {target.session_id} not found.")
+        return made
+
+    return fork
 
 
 def _events_after(

@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 ENVELOPE = frozenset(
     {
         "id", "document_type", "session_id", "user_id", "app_name", "incarnation", "seq", "stamp",
-        "schema_version", "ttl", "chunks", "_rid", "_self", "_etag", "_ts", "_attachments", "_lsn",
+        "schema_version", "ttl", "chunks", "initial_state", "copied",
+        "_rid", "_self", "_etag", "_ts", "_attachments", "_lsn",
     }
 )  # fmt: skip
 """What the service and the store add to an event's document. No field of an Event is kept there."""

@@ -8,10 +8,14 @@ async def test_…(service, store, app): …              `store.open()` is a se
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
+from functools import partial
 
 import pytest
 
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosAccount, CosmosSessionService
 from tests.support.adk import ADK
 from tests.support.stores import CosmosStore, MemoryStore, Store, kinds
 
@@ -22,8 +26,11 @@ collect_ignore = [] if ADK >= (2, 13) else ["test_any_history.py"]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     needs = {claim for mark in metafunc.definition.iter_markers("claims") for claim in mark.args}
     able = [kind.name for kind in kinds() if needs <= kind.claims]
-    for fixture in {"store", "sync_store"} & set(metafunc.fixturenames):
-        metafunc.parametrize(fixture, able, indirect=True)
+    if "store" in metafunc.fixturenames:
+        metafunc.parametrize("store", able, indirect=True)
+    if "sync_store" in metafunc.fixturenames:  # these need the loop of the test
+        loopless = [name for name in able if name not in ("shared", "block")]
+        metafunc.parametrize("sync_store", loopless, indirect=True)
 
 
 def make_store(request: pytest.FixtureRequest) -> Store:
@@ -33,11 +40,20 @@ def make_store(request: pytest.FixtureRequest) -> Store:
 
 
 @pytest.fixture
-async def store(request: pytest.FixtureRequest):
+async def store(request: pytest.FixtureRequest, emulator: Emulator):
     """One of the stores."""
-    made = make_store(request)
-    yield made
-    await made.close()
+    async with contextlib.AsyncExitStack() as stack:
+        if request.param == "shared":  # by all services of the test, on its thread
+            account = CosmosAccount.embedded(emulator)
+            stack.push_async_callback(account.close)
+            made: Store = CosmosStore(partial(CosmosSessionService, account=account))
+        elif request.param == "block":  # the same, on the test's own event loop
+            account = await stack.enter_async_context(CosmosAccount.embedded(emulator))
+            made = CosmosStore(partial(CosmosSessionService, account=account))
+        else:
+            made = make_store(request)
+        stack.push_async_callback(made.close)
+        yield made
 
 
 @pytest.fixture

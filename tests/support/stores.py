@@ -74,7 +74,9 @@ class Kind:
 def kinds() -> list[Kind]:
     """Every store that can be had here."""
     in_memory = Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ()))
-    ours = ["embedded", "http"] + (["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else [])
+    ours = ["embedded", "shared", "block", "http"] + (
+        ["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else []
+    )
     return [in_memory, *(Kind(name, frozenset({MODERN, DURABLE})) for name in ours)]
 
 

@@ -11,7 +11,8 @@ import dataclasses
 from typing import Protocol
 
 from cosmosservice.account import telemetry
-from cosmosservice.account.failures import Conflict
+from cosmosservice.account.container import Document
+from cosmosservice.account.failures import Conflict, NotFound
 from cosmosservice.data_converters.state_scopes import NOTHING
 from cosmosservice.errors import (
     STALE_MESSAGE,
@@ -26,10 +27,12 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import STUB
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
+from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogViews
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.records import Record, is_deleted
+from cosmosservice.sessions.store.session_documents import SessionDocuments
 from cosmosservice.sessions.store.sizes import Sizes
 from cosmosservice.sessions.store.state_documents import StateDocuments, record_changes
 
@@ -54,6 +57,8 @@ class Appending:
 
     def __init__(
         self,
+        documents: SessionDocuments,
+        values: LargeValues,
         log: EventLog,
         states: StateDocuments,
         views: LogViews,
@@ -64,6 +69,8 @@ class Appending:
         *,
         rebase: bool,
     ) -> None:
+        self._documents = documents
+        self._values = values
         self._log = log
         self._states = states
         self._views = views
@@ -85,6 +92,8 @@ class Appending:
             marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
             if self._is_held(key, marker, record, holder):
                 return
+            if marker.is_new:
+                record.initial = await self._initial(key, marker)
             stored = await self._store(key, holder, marker, record)
         except asyncio.CancelledError:
             if record.seq:  # it may be sent, so that somebody has to find out, and has the lock
@@ -133,6 +142,19 @@ class Appending:
             ) from None
         stored.settled = True
 
+    async def _initial(self, key: SessionKey, marker: Marker) -> Document | None:
+        """The state that the session was created with. The first event keeps it, so that the log
+        tells everything. None if the session has gone on since."""
+        document = self._documents.known(key) or await self._documents.read(key)
+        if document is None or document.incarnation != marker.incarnation:
+            return None
+        if document.revision != marker.seq:
+            return None
+        try:
+            return await self._values.whole(key, document.state)
+        except NotFound:  # a large value was replaced: there are events by now
+            return None
+
     def _is_held(self, key: SessionKey, marker: Marker, record: Record, holder: Holder) -> bool:
         """Whether an event is delivered again that the session has up to the marker."""
         view = self._views.of(key)
@@ -167,6 +189,7 @@ class Appending:
                 await self._log.discard(key, record)
                 raise refused
             telemetry.conflict("rebased")
+            record.initial = None
             newer += found
             marker = Marker(marker.incarnation, found[-1].seq)
 

@@ -99,7 +99,11 @@ class Creating:
         await self._states.merge_shared(document.key, changes)
         return Snapshot(
             document.key,
-            Marker(document.incarnation, document.revision),
+            Marker(
+                document.incarnation,
+                document.revision,
+                is_new=document.revision < document.first_seq,
+            ),
             [],
             Scoped(
                 state.session,

@@ -5,6 +5,8 @@ Events container, partition key /session_id. Created, never changed.
     id             tenant . seq . incarnation     the place in the log: creating it twice fails
     document_type  adk_event | tombstone | restored | stub | lost | chunk
     session_id, user_id, app_name, incarnation, seq, stamp, schema_version
+    initial_state?  in the first event: the session's state before it
+    copied?         by a fork: its changes of user and app state belong to the source
     event_id, timestamp, author, content, actions …            (data_converters)
 
 Sessions container, partition key /user_id.
@@ -53,9 +55,10 @@ STATE_VALUE: Final = "state_value"
 ACTIVE: Final = "active"
 DELETED: Final = "deleted"
 RESTORING: Final = "restoring"
+FORKING: Final = "forking"
 PURGING: Final = "purging"
 PURGED: Final = "purged"
-STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, PURGING, PURGED})
+STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, FORKING, PURGING, PURGED})
 
 # What is left of a purged record, besides its type and the event's id.
 STUB_FIELDS: Final = (

@@ -10,6 +10,7 @@ from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.retries import VISIBILITY
 from cosmosservice.data_converters import ENVELOPE, event_time, from_json, to_json, wire_size
+from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.bodies import Body, LargeBodies
@@ -33,6 +34,7 @@ _MARKS = (TOMBSTONE, RESTORED, STUB, LOST)
 _ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
 _PROBED = 4  # of the places at which records seem to be missing
+_INITIAL = "initial_state"
 _PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 
 
@@ -53,15 +55,20 @@ class EventLog:
         if not record.is_event:
             fields: Document = {"event_id": record.event_id, "timestamp": record.timestamp}
         else:
-            fields = record.fields or from_json(record.raw)
-            if wire_size(record.raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
+            fields, raw = record.fields or from_json(record.raw), record.raw
+            if record.initial is not None:
+                fields = fields | {_INITIAL: record.initial}
+                raw = to_json(fields) if record.initial else raw
+            if wire_size(raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
                 # They go first: the event document, which names them, is the commit.
                 record.upload = record.upload or secrets.token_hex(8)
                 record.chunks = record.chunks or await self._bodies.upload(
-                    key, record.incarnation, record.event_id, record.raw, ttl, record.upload
+                    key, record.incarnation, record.event_id, raw, ttl, record.upload
                 )
                 fields = {name: fields[name] for name in _READABLE if name in fields}
                 fields["chunks"] = record.chunks
+            if record.copied:
+                fields = fields | {"copied": True}
         document = log_document(
             key,
             kind=record.kind,
@@ -185,6 +192,9 @@ class EventLog:
             fields["content"] = "unreadable"  # becomes a placeholder event
         elif body is not None:
             fields |= body
+        initial = document.get(_INITIAL, fields.pop(_INITIAL, None))
+        copied = bool(document.get("copied"))
+        deltas = deltas_of(fields)
         stamp = int(number(document.get("stamp")))
         self._clock.observe(stamp)
         return Record(
@@ -195,8 +205,10 @@ class EventLog:
             timestamp=event_time(fields),
             stamp=stamp,
             raw=to_json(fields),
-            deltas=deltas_of(fields),
+            deltas=Scoped(deltas.session) if copied else deltas,
             chunks=document.get("chunks"),
+            initial=initial if isinstance(initial, dict) else None,
+            copied=copied,
             lost=isinstance(body, Exception),
         )
 

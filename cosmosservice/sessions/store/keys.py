@@ -212,18 +212,21 @@ class Marker(NamedTuple):
 
     incarnation: str
     seq: int
+    is_new: bool = False  # the session has no records yet
 
     def text(self, key: SessionKey) -> str:
         """Names its session, so that the marker of a copied object with another id is none."""
-        return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}"
+        new = ":new" if self.is_new else ""
+        return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}{new}"
 
     @classmethod
     def parse(cls, text: str | None, key: SessionKey) -> Marker | None:
         tenant, _, rest = (text or "").partition(":")
-        incarnation, _, seq = rest.partition(":")
+        incarnation, _, rest = rest.partition(":")
+        seq, _, new = rest.partition(":")
         if tenant != key.tenant[:8] or not incarnation or not seq.isdecimal():
             return None
-        return cls(incarnation, int(seq))
+        return cls(incarnation, int(seq), new == "new")
 
 
 def new_incarnation(retention: int | None = None) -> str:

@@ -20,6 +20,7 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
     DELETED,
+    FORKING,
     PURGED,
     PURGING,
     RESTORED,
@@ -29,6 +30,7 @@ from cosmosservice.sessions.store.documents import (
 from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.forking import Forking
 from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
 from cosmosservice.sessions.store.log_view import LogViews
 from cosmosservice.sessions.store.projector import Projector
@@ -46,6 +48,7 @@ class Lifecycle:
         log: EventLog,
         projector: Projector,
         erasure: Erasure,
+        forking: Forking,
         views: LogViews,
         clock: HybridClock,
     ) -> None:
@@ -53,6 +56,7 @@ class Lifecycle:
         self._log = log
         self._projector = projector
         self._erasure = erasure
+        self._forking = forking
         self._views = views
         self._clock = clock
 
@@ -70,8 +74,8 @@ class Lifecycle:
             if placed and current.incarnation != tombstone.incarnation:
                 return  # created anew since
             confirmed = False
-            if current.status == RESTORING:
-                await self._finish_restore(current)
+            if current.status in (RESTORING, FORKING):
+                await self.complete(current)
                 continue
             tail = await self._tail(current)
             if not is_deleted(tail):
@@ -126,7 +130,9 @@ class Lifecycle:
                     f"restore_session: there is no deleted session {key.session_id!r}, or it was"
                     " purged."
                 )
-            if current.status == RESTORING:
+            if current.status == FORKING:
+                await self.complete(current)
+            elif current.status == RESTORING:
                 restoring = current.incarnation
                 await self._finish_restore(current)
             elif current.status == DELETED:
@@ -171,8 +177,8 @@ class Lifecycle:
                     return await self._swept(key, erased)  # created anew: the new session stays
                 target = current.incarnation
                 await self.delete(key)
-            elif current.status == RESTORING:
-                await self._finish_restore(current)
+            elif current.status in (RESTORING, FORKING):
+                await self.complete(current)
             elif current.status == PURGING:
                 target = current.incarnation
                 found, done = await self._erasure.complete(current)
@@ -225,9 +231,14 @@ class Lifecycle:
         raise _crowded(key)
 
     async def complete(self, document: SessionDocument) -> bool:
-        """Finishes what was begun and cut short: a delete, a restore, a purge. Whether it did."""
+        """Finishes what was begun and cut short: a delete, a restore, a fork, a purge. Whether it
+        did."""
         if document.status == RESTORING:
             await self._finish_restore(document)
+            return True
+        if document.status == FORKING:
+            if not await self._forking.complete(document):
+                await self.announce_purge(document)
             return True
         if document.status == PURGING:
             await self._erasure.complete(document)

@@ -18,7 +18,7 @@ from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import Pair
 from cosmosservice.sessions.store.clock import HybridClock
-from cosmosservice.sessions.store.documents import ACTIVE, RESTORING
+from cosmosservice.sessions.store.documents import ACTIVE, FORKING, RESTORING
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import Marker, SessionKey, StateKey
 from cosmosservice.sessions.store.large_values import LargeValues
@@ -36,6 +36,8 @@ from cosmosservice.sessions.store.retention import expired, must_renew
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
 from cosmosservice.sessions.store.snapshot import Snapshot
 from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments, newest
+
+_ALIVE = (ACTIVE, RESTORING, FORKING)
 
 
 @dataclass
@@ -89,7 +91,7 @@ class SessionReader:
             if document is None or not self._is_readable(document):
                 self._views.drop(key)
                 return None
-            if document.status == RESTORING:
+            if document.status != ACTIVE:
                 await self._lifecycle.complete(document)
                 continue
             records = await self._assemble(document, view, fetched, newest_events, call)
@@ -124,9 +126,7 @@ class SessionReader:
         return None
 
     def _is_readable(self, document: SessionDocument) -> bool:
-        return document.status in (ACTIVE, RESTORING) and not expired(
-            document.body, self._clock.now()
-        )
+        return document.status in _ALIVE and not expired(document.body, self._clock.now())
 
     async def _snapshot(
         self,
@@ -150,7 +150,11 @@ class SessionReader:
         last = records[-1].seq if records else 0
         return Snapshot(
             key,
-            Marker(document.incarnation, max(last, document.revision)),
+            Marker(
+                document.incarnation,
+                max(last, document.revision),
+                is_new=max(last, document.revision) < document.first_seq,
+            ),
             _newest_events(known, records, count),
             Scoped(state, Pair(of_user, of_app)),
             times[-1] if times else document.last_update_time,

@@ -35,6 +35,8 @@ class Record:
     appended_here: bool = False  # by this process
     upload: str = ""  # under which name the body of a large event is being put into chunks
     chunks: Document | None = None  # where that body was put
+    initial: Document | None = None  # in a session's first event: the state before it
+    copied: bool = False  # by a fork: user and app state that it changes is the source's
     lost: bool = False  # that body cannot be read: what the event says and changes is not known
 
     @property
@@ -48,7 +50,8 @@ class Record:
     def same_event(self, other: Record) -> bool:
         if self.lost:
             told = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
-            return told == checksum(other.raw)
+            sent = other.chunks.get("sha256") if isinstance(other.chunks, dict) else None
+            return told in (checksum(other.raw), sent)
         # The store writes 5.0 as 5, so different text may still be the same event.
         return self.raw == other.raw or same_event(
             fields_to_event(from_json(self.raw)), fields_to_event(from_json(other.raw))

@@ -134,8 +134,7 @@ async def _rebuild(
         key,
         incarnation=incarnation,
         first_seq=first,
-        # What the log does not say: the state it was created with.
-        state=damaged.state if damaged is not None else State(),
+        state=await _initial(store, key, incarnation, live, damaged),
         now=now,
         replaced={"first_seq": earlier[0], "deleted_at": iso(now)} if earlier else None,
     )
@@ -154,6 +153,23 @@ async def _rebuild(
         f"repair_session: the document of session {key.session_id!r} is written by too many others"
         " at once. Calling it again is safe."
     )
+
+
+async def _initial(
+    store: SessionStore,
+    key: SessionKey,
+    incarnation: str,
+    live: list[Record],
+    damaged: SessionDocument | None,
+) -> State:
+    """The state that the session was created with: its first event says it, but for sessions of an
+    older version. Then a damaged document is the best that there is."""
+    first = next(record for record in live if record.incarnation == incarnation)
+    if first.initial is not None:
+        return await store.values.stored(
+            key, incarnation, State(first.initial), ttl=record_ttl(incarnation)
+        )
+    return damaged.state if damaged is not None else State()
 
 
 def _unreadable(record: Record) -> bool:

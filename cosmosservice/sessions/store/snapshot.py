@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cosmosservice.account.container import Document
 from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.sessions.store.keys import Marker, SessionKey
 from cosmosservice.sessions.store.records import Record
@@ -18,3 +19,13 @@ class Snapshot:
     records: list[Record]
     state: Scoped
     last_update_time: float
+
+
+@dataclass(frozen=True)
+class Past:
+    """A session as it was, and the place in its log up to which it is shown."""
+
+    snapshot: Snapshot
+    incarnation: str
+    initial: Document  # its state before the first event
+    place: int

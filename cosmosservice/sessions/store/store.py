@@ -11,6 +11,8 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.creating import Creating
 from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.forking import Forking
+from cosmosservice.sessions.store.history import History
 from cosmosservice.sessions.store.iterating import Iterating
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.large_values import LargeValues
@@ -53,17 +55,30 @@ class SessionStore:
 
         self.projector = Projector(documents, states, values, log, views, stamps, renew, timeout)
         self.erasure = Erasure(documents, values, log, views, stamps)
-        self.lifecycle = Lifecycle(documents, log, self.projector, self.erasure, views, stamps)
+        self.forking = Forking(documents, values, log, views, stamps)
+        self.lifecycle = Lifecycle(
+            documents, log, self.projector, self.erasure, self.forking, views, stamps
+        )
         self.reader = SessionReader(
             documents, states, values, log, views, self.projector, self.lifecycle, stamps
         )
         self.iterating = Iterating(self.reader, log)
+        self.history = History(self.reader)
         self.sizes = Sizes(documents, states, views)
         self.creating = Creating(
             documents, states, values, views, self.lifecycle, self.sizes, stamps
         )
         self.appending = Appending(
-            log, states, views, self.projector, self.reader, self.sizes, stamps, rebase=rebase
+            documents,
+            values,
+            log,
+            states,
+            views,
+            self.projector,
+            self.reader,
+            self.sizes,
+            stamps,
+            rebase=rebase,
         )
         self.listing = Listing(sessions, documents, states, values, self.projector, stamps)
 

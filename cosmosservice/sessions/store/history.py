@@ -1,0 +1,88 @@
+"""A session as it was at a point of its log."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+from cosmosservice.account.charges import current_operation
+from cosmosservice.account.container import Document
+from cosmosservice.data_converters.state_scopes import Scoped
+from cosmosservice.errors import SessionNotFoundError
+from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.reading import SessionReader
+from cosmosservice.sessions.store.records import Record
+from cosmosservice.sessions.store.session_documents import fold
+from cosmosservice.sessions.store.snapshot import Past, Snapshot
+from cosmosservice.sessions.store.state import State
+
+Point = int | str | datetime.datetime  # a revision, the id of an event, or a time
+
+
+class History:
+    """Lives on one event loop."""
+
+    def __init__(self, reader: SessionReader) -> None:
+        self._reader = reader
+
+    async def at(self, key: SessionKey, point: Point | None) -> Past:
+        """The session at a point; None: as it is. Raises ValueError if it has no such point."""
+        now = await self._reader.read(key, confirmed=True)
+        if now is None:
+            raise SessionNotFoundError(f"Session {key.session_id} not found.")
+        assert now.marker is not None
+        place = now.marker.seq if point is None else _place(now, point)
+        records = [record for record in now.records if record.seq <= place]
+        initial = initial_state(now)
+        state = fold(State(initial), records).inline
+        times = [record.timestamp for record in records]
+        past = replace(
+            now,
+            marker=None,
+            records=records,
+            state=Scoped(state),
+            last_update_time=times[-1] if times else 0.0,
+        )
+        return Past(past, now.marker.incarnation, initial, place)
+
+
+def initial_state(now: Snapshot) -> Document:
+    """The state that a session was created with. Its first event says it. Sessions of an older
+    version do not: then it is what no event has changed since."""
+    if now.records and now.records[0].initial is not None:
+        return now.records[0].initial
+    changed = fold(State(), now.records).inline
+    return {key: value for key, value in now.state.session.items() if key not in changed}
+
+
+def _place(now: Snapshot, point: Point) -> int:
+    assert now.marker is not None
+    records, last = now.records, now.marker.seq
+    if isinstance(point, bool):
+        raise _unknown("a point is a revision, the id of an event, or a datetime")
+    if isinstance(point, int):
+        first = records[0].seq - 1 if records else last
+        if not first <= point <= last:
+            raise _unknown(f"revision {point} is not one of the session's: {first} to {last}")
+        return point
+    if isinstance(point, str):
+        for record in records:
+            if record.event_id == point:
+                return record.seq
+        raise _unknown(f"no event has the id {point!r}")
+    if not isinstance(point, datetime.datetime):
+        raise _unknown("a point is a revision, the id of an event, or a datetime")
+    return _place_at_time(records, point.timestamp(), last)
+
+
+def _place_at_time(records: list[Record], time: float, last: int) -> int:
+    """The end of the log as it was at a time: up to the last event that is not later."""
+    place = records[0].seq - 1 if records else last
+    for record in records:
+        if record.timestamp <= time:
+            place = record.seq
+    return place
+
+
+def _unknown(reason: str) -> ValueError:
+    return ValueError(f"{current_operation.get()}: there is no such point: {reason}.")
