@@ -52,15 +52,65 @@ def list_(uri: str | None, app_name: str | None, user_id: str | None, **options:
 
 @sessions.command()
 @one_session
+@click.option("--at", metavar="POINT", help="As it was then: a revision, an event's id, a time.")
 @json_option
-def show(uri: str | None, as_json: bool, **name: str) -> None:
+def show(uri: str | None, at: str | None, as_json: bool, **name: str) -> None:
     """Show a session as a timeline.
 
     Who said what, tool calls with arguments and results, state, tokens, time between events.
     """
+    if at is not None:
+        from cosmosservice.cli import history_work
+
+        run(history_work.show_at(uri, SessionName(**name), at, as_json=as_json))
+        return
     from cosmosservice.cli import session_work
 
     run(session_work.show(uri, SessionName(**name), as_json=as_json))
+
+
+@sessions.command()
+@one_session
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@json_option
+def diff(uri: str | None, first: str, second: str, as_json: bool, **name: str) -> None:
+    """Show what changed in a session's state from point A to point B.
+
+    A point is a revision (0: before the first event), the id of an event, or a time.
+    """
+    from cosmosservice.cli import history_work
+
+    run(history_work.diff(uri, SessionName(**name), first, second, as_json=as_json))
+
+
+@sessions.command()
+@one_session
+@click.option("--at", metavar="POINT", help="Up to there: a revision, an event's id, a time.")
+@click.option("--new-session", "new_session_id", help="Its id; a new one if left out.")
+@click.option("--new-user", "new_user_id", help="For another user.")
+@json_option
+def fork(
+    uri: str | None,
+    at: str | None,
+    new_session_id: str | None,
+    new_user_id: str | None,
+    as_json: bool,
+    **name: str,
+) -> None:
+    """Make a new session with the same history up to a point, and print its id."""
+    from cosmosservice.cli import history_work
+
+    run(
+        history_work.fork(
+            uri,
+            SessionName(**name),
+            at=at,
+            new_session_id=new_session_id,
+            new_user_id=new_user_id,
+            as_json=as_json,
+        )
+    )
 
 
 @sessions.command()

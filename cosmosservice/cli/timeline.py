@@ -41,7 +41,7 @@ def lines_of(event: Event) -> Iterator[Line]:
     for part in (event.content.parts if event.content else None) or []:
         yield from _part(part)
     for key, value in event.actions.state_delta.items():
-        yield Line("state", f"{key} = {_value(value)}")
+        yield Line("state", f"{key} = {value_text(value)}")
     yield from _actions(event)
     if event.error_code or event.error_message:
         yield Line("error", " ".join(filter(None, (event.error_code, event.error_message))))
@@ -54,11 +54,11 @@ def _part(part: types.Part) -> Iterator[Line]:
         yield Line("thought" if part.thought else "text", part.text)
     if part.function_call:
         arguments = (part.function_call.args or {}).items()
-        inside = ", ".join(f"{name}={_value(value)}" for name, value in arguments)
+        inside = ", ".join(f"{name}={value_text(value)}" for name, value in arguments)
         yield Line("call", f"→ {part.function_call.name}({inside})")
     if part.function_response:
         answer = part.function_response
-        yield Line("result", f"← {answer.name}: {_value(answer.response)}")
+        yield Line("result", f"← {answer.name}: {value_text(answer.response)}")
     if part.executable_code:
         yield Line("call", f"→ code: {part.executable_code.code}")
     if part.code_execution_result:
@@ -162,7 +162,7 @@ def state_rows(state: Mapping[str, Any]) -> Table:
     table.add_column(style="magenta", no_wrap=True)
     table.add_column(ratio=1)
     for key in sorted(state):
-        table.add_row(Text(clean(key)), Text(clean(_value(state[key]))))
+        table.add_row(Text(clean(key)), Text(clean(value_text(state[key]))))
     return table
 
 
@@ -174,7 +174,7 @@ def clean(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

@@ -1,0 +1,103 @@
+"""What `cosmosservice sessions show --at`, `diff` and `fork` do."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from rich.text import Text
+
+from cosmosservice.cli import archive
+from cosmosservice.cli.console import Problem, SessionName, err, out, print_json
+from cosmosservice.cli.session_work import service_of
+from cosmosservice.cli.timeline import clean, session_view, value_text
+from cosmosservice.data_converters import encode_value
+
+Point = int | str | datetime.datetime
+
+
+def point_of(text: str) -> Point:
+    """A revision if it is a number, a time if it is an ISO date, else the id of an event."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return time if time.tzinfo is not None else time.astimezone()
+
+
+async def show_at(uri: str | None, name: SessionName, at: str, *, as_json: bool) -> None:
+    async with service_of(uri) as service:
+        try:
+            session = await service.get_session_at(**name._asdict(), at=point_of(at))
+        except ValueError as problem:
+            raise Problem(str(problem)) from None
+    if as_json:
+        for line in archive.session_lines(session):
+            print_json(line)
+    else:
+        out.print(session_view(session))
+
+
+async def diff(
+    uri: str | None, name: SessionName, first: str, second: str, *, as_json: bool
+) -> None:
+    async with service_of(uri) as service:
+        try:
+            one = await service.get_session_at(**name._asdict(), at=point_of(first))
+            other = await service.get_session_at(**name._asdict(), at=point_of(second))
+        except ValueError as problem:
+            raise Problem(str(problem)) from None
+    changes = changed(one.state, other.state)
+    if as_json:
+        for key, (before, after) in changes.items():
+            line: dict[str, Any] = {"key": key}
+            line |= {} if before is MISSING else {"before": encode_value(before)}
+            print_json(line | ({} if after is MISSING else {"after": encode_value(after)}))
+        return
+    for key, (before, after) in changes.items():
+        if before is not MISSING:
+            out.print(Text(clean(f"- {key} = {value_text(before)}"), style="red"), soft_wrap=True)
+        if after is not MISSING:
+            out.print(Text(clean(f"+ {key} = {value_text(after)}"), style="green"), soft_wrap=True)
+    if not changes:
+        err.print("The state is the same at both points.")
+
+
+MISSING = object()
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """What differs, by key: (before, after). MISSING where there is no such key."""
+    pairs = {
+        key: (before.get(key, MISSING), after.get(key, MISSING))
+        for key in sorted(before.keys() | after.keys())
+    }
+    return {key: (one, other) for key, (one, other) in pairs.items() if one != other}
+
+
+async def fork(
+    uri: str | None,
+    name: SessionName,
+    *,
+    at: str | None,
+    new_session_id: str | None,
+    new_user_id: str | None,
+    as_json: bool,
+) -> None:
+    async with service_of(uri) as service:
+        try:
+            made = await service.fork_session(
+                **name._asdict(),
+                at=None if at is None else point_of(at),
+                new_session_id=new_session_id,
+                new_user_id=new_user_id,
+            )
+        except ValueError as problem:
+            raise Problem(str(problem)) from None
+    if as_json:
+        print_json({"app_name": made.app_name, "user_id": made.user_id, "session_id": made.id})
+        return
+    err.print(f"Forked with {len(made.events):,} events. The new session:")
+    out.print(clean(made.id), soft_wrap=True, markup=False, highlight=False)
