@@ -89,6 +89,7 @@ class Connection:
         self._observer = observer
         self.clock = ServerClock()
         self._to_close: list[Any] = []  # what was made here: credential, emulator
+        self._emulator: Emulator | None = None
         self._client = options.client or self._make_client()
         self._database: DatabaseProxy = self._client.get_database_client(settings.database)
         self._has_database = False
@@ -176,6 +177,12 @@ class Connection:
     async def container_properties(self, name: str) -> Mapping[str, Any]:
         return await container_properties(self._database, name)
 
+    async def erase_remnants(self) -> None:
+        """Leaves no byte of what was erased in the embedded emulator's file. Azure sees to that
+        itself."""
+        if self._emulator is not None:
+            await asyncio.to_thread(self._emulator.erase_remnants)
+
     async def close(self) -> None:
         try:
             if self._options.client is None:
@@ -219,6 +226,7 @@ class Connection:
             if emulator is None:
                 emulator = embedded_emulator(settings.embedded_path or ":memory:")
                 self._to_close.append(emulator)
+            self._emulator = emulator
             made |= {
                 "credential": emulator.key,
                 "transport": emulator.async_transport(),

@@ -67,21 +67,43 @@ def read(lines: Iterable[bytes]) -> Iterator[Session]:
         body = _value(number, line).get("session")
         if not isinstance(body, dict):
             raise Problem(f"Line {number} is not a session.")
-        events = []
-        for _ in range(int(body["events"])):
+        session, count = _session(number, body)
+        for _ in range(count):
             number, line = next(numbered, (number, b""))
             fields = _value(number, line).get("event")
             if not isinstance(fields, dict):
-                raise Problem(f"Line {number}: the events of session {body['id']!r} are cut off.")
-            events.append(fields_to_event(fields))
-        yield Session(
-            app_name=body["app_name"],
-            user_id=body["user_id"],
-            id=body["id"],
-            state=decode_state(body["state"]),
-            events=events,
-            last_update_time=body["last_update_time"],
-        )
+                raise Problem(f"Line {number}: the events of a session are cut off.")
+            session.events.append(fields_to_event(fields))
+        yield session
+
+
+def _session(number: int, body: dict[str, Any]) -> tuple[Session, int]:
+    """The session without its events, and how many there are."""
+    names = [body.get(name) for name in ("app_name", "user_id", "id")]
+    count, state, time = body.get("events"), body.get("state"), body.get("last_update_time")
+    if (
+        not all(isinstance(name, str) for name in names)
+        or type(count) is not int
+        or count < 0
+        or not isinstance(state, dict)
+        or not isinstance(time, int | float)
+        or isinstance(time, bool)
+    ):
+        raise Problem(f"Line {number} is not a session: a field is missing or of another type.")
+    app_name, user_id, session_id = map(str, names)
+    try:
+        decoded = decode_state(state)
+    except (ValueError, TypeError, RecursionError):
+        raise Problem(f"Line {number}: the state of the session cannot be read.") from None
+    made = Session(
+        app_name=app_name,
+        user_id=user_id,
+        id=session_id,
+        state=decoded,
+        events=[],
+        last_update_time=time,
+    )
+    return made, count
 
 
 def _is_head(line: bytes) -> bool:
@@ -94,7 +116,7 @@ def _is_head(line: bytes) -> bool:
 def _value(number: int, line: bytes) -> dict[str, Any]:
     try:
         value = from_json(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise Problem(f"Line {number} is not JSON: the file is damaged or cut off.")

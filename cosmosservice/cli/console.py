@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import json
 import os
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -72,6 +73,13 @@ class Commands(click.Group):
         raise problem
 
 
+# What a stored text may hold, and a terminal or a reader must not get as it is: control characters,
+# and those that change the direction of text or are invisible. A new line and a tab may stay.
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\U000e0000-\U000e007f]"
+)
+
 uri_option = click.option(
     "--uri",
     metavar="URI",
@@ -94,10 +102,11 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def print_json(value: Any) -> None:
-    """One value, one line."""
+    """One value, one line. A terminal gets nothing that it would take for a command."""
     from cosmosservice.data_converters import to_json
 
-    click.echo(to_json(value).decode("utf-8", "backslashreplace"))
+    text = to_json(value).decode("utf-8", "backslashreplace")
+    click.echo(CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
 def print_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cosmosservice.cli.console import counted
+from cosmosservice.cli.console import CONTROL, counted
 
 STYLES = {
     "text": "",
@@ -26,8 +25,6 @@ STYLES = {
     "note": "yellow",
     "error": "bold red",
 }
-# A stored text may hold anything, escape sequences for the reader's terminal included.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LONGEST = 2_000
 
 
@@ -171,7 +168,7 @@ def clean(text: str) -> str:
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
     text = text.encode("utf-8", "backslashreplace").decode()
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def value_text(value: Any) -> str:

@@ -65,8 +65,15 @@ class Administration(ABC):
         which keep old session objects out and expire after 30 days.
         """
         key = SessionKey.named(app_name, user_id, session_id)
-        erased = await self._run("purge_session", lambda store: store.lifecycle.purge(key))
-        return PurgeReport(0, 0) if erased is None else PurgeReport(1, erased.documents)
+
+        async def purge(store: SessionStore) -> PurgeReport:
+            erased = await store.lifecycle.purge(key)
+            if erased is None:
+                return PurgeReport(0, 0)
+            await store.erase_remnants()
+            return PurgeReport(1, erased.documents)
+
+        return await self._run("purge_session", purge)
 
     async def purge_user(
         self,
@@ -91,6 +98,7 @@ class Administration(ABC):
             stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
             await store.states.settle()
             documents = await store.states.erase(key, max([erased.stamp, *stamps]))
+            await store.erase_remnants()
             return PurgeReport(report.sessions, report.documents + documents)
 
         return await self._run("purge_user", purge)
@@ -206,4 +214,6 @@ async def _purge(
             total.add(erased)
         if progress is not None:
             progress(done, len(named))
+    if total.documents:
+        await store.erase_remnants()
     return PurgeReport(purged, total.documents), total

@@ -38,6 +38,7 @@ class SessionStores:
             sessions=await connection.container(SESSIONS_CONTAINER, self._session_container),
             events=await connection.container(EVENTS_CONTAINER, self._conversation_container),
             clock=connection.clock,
+            erase_remnants=connection.erase_remnants,
             timeout=self._timeout,
             cache_bytes=self._cache_bytes,
             rebase=self._rebase,

@@ -213,6 +213,9 @@ class Wire:
         self.slow = False  # whether others may run before a request arrives, and before its answer
         self.accepted: Callable[[Request], None] | None = None  # is told of writes that succeeded
 
+    def erase_remnants(self) -> bool:
+        return True
+
     def async_transport(self) -> EmulatorAsyncTransport:
         return EmulatorAsyncTransport(self)  # type: ignore[arg-type]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 from cosmosservice.account import telemetry
 from cosmosservice.account.cache import Cache
 from cosmosservice.account.container import Container
@@ -36,11 +39,13 @@ class SessionStore:
         sessions: Container,
         events: Container,
         clock: ServerClock,
+        erase_remnants: Callable[[], Coroutine[Any, Any, None]],
         timeout: float,
         cache_bytes: int,
         rebase: bool,
     ) -> None:
         self.sessions, self.events = sessions, events
+        self.erase_remnants = erase_remnants
         self.cache = cache = Cache(cache_bytes, telemetry.looked_up)
         self.clock = stamps = HybridClock(clock)
         self.values = values = LargeValues(sessions, cache)
