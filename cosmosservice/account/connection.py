@@ -20,6 +20,7 @@ from cosmosservice.account.provisioning import (
     create_container,
     create_database,
 )
+from cosmosservice.account.quiet import quiet_http_log
 from cosmosservice.account.server_clock import ServerClock
 from cosmosservice.errors import (
     ConfigurationError,
@@ -98,6 +99,7 @@ class Connection:
     async def open(
         cls, settings: Settings, options: ConnectionOptions, observer: Observer
     ) -> Connection:
+        quiet_http_log()
         connection = cls(settings, options, observer)
         try:
             await connection._enter()

@@ -75,3 +75,49 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
+
+
+QUIET = """
+import asyncio, logging, sys
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(name)s|%(message)s")
+{setting}
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosSessionService
+from google.adk.events import Event
+
+names = dict(app_name="app", user_id="the-user", session_id="the-session")
+
+async def main():
+    service = CosmosSessionService.embedded(Emulator())
+    session = await service.create_session(**names, state={{"user:k": 1}})
+    await service.append_event(session, Event(author="user"))
+    await service.get_session(**names)
+    await service.list_sessions(app_name="app")
+    await service.delete_session(**names)
+    await service.purge_user(app_name="app", user_id="the-user")
+    await service.close()
+
+asyncio.run(main())
+"""
+
+
+def logged(setting=""):
+    script = QUIET.format(setting=setting)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_at_the_level_info_a_few_lines_are_logged_and_no_id_is_among_them():
+    said = logged()
+    assert len(said.splitlines()) < 10
+    assert "azure" not in said
+    assert "the-user" not in said
+    assert "the-session" not in said
+
+
+@pytest.mark.parametrize(
+    "name", ["azure", "azure.cosmos", "azure.cosmos._cosmos_http_logging_policy"]
+)
+def test_an_application_that_wants_the_log_of_requests_gets_it(name):
+    assert "azure.cosmos" in logged(f"logging.getLogger({name!r}).setLevel(logging.INFO)")

@@ -153,7 +153,7 @@ class SessionKey(ValuesKey):
         try:
             return SessionKey.of(*names)
         except (InvalidIdError, TypeError):
-            logger.error("The session document %r is damaged, and left out.", body.get("id"))
+            logger.error("The session document %r is damaged, and left out.", body.get("_rid"))
             return None
 
     @cached_property

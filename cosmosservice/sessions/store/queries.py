@@ -53,7 +53,7 @@ USER_STATES: Final = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED
 
 # --- Sessions container: for operators.
 
-_NAMES: Final = "c.app_name, c.user_id, c.session_id"
+_NAMES: Final = "c._rid, c.app_name, c.user_id, c.session_id"
 
 APPS: Final = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
 NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status)"
@@ -63,9 +63,9 @@ LATEST: Final = (
 )
 LATEST_OF_APP: Final = LATEST.replace("@status", "@status AND c.app_name = @app")
 
-OF_USER: Final = f"SELECT c.id, {_NAMES}, c.status, c.initial.stamp FROM c WHERE c.app_name = @app"
+OF_USER: Final = f"SELECT {_NAMES}, c.status, c.initial.stamp FROM c WHERE c.app_name = @app"
 GONE: Final = (
-    f"SELECT c.id, {_NAMES}, c.status FROM c"
+    f"SELECT {_NAMES}, c.status FROM c"
     f" WHERE (c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before)"
     f" OR (c.status = '{PURGED}' AND c.updated_at <= @day_ago AND NOT IS_DEFINED(c.swept))"
     " OR c.replaced.deleted_at <= @before"
