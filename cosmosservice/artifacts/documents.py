@@ -35,6 +35,7 @@ PIECE: Final = "piece"
 UPLOADING: Final = "uploading"
 READY: Final = "ready"
 REMOVING: Final = "removing"
+REMOVED: Final = "removed"  # keeps the name of an upload from being used
 
 # How long a freed place stays blocked, in seconds. What a process knows of places is used for much
 # shorter (versions.py).

@@ -26,10 +26,12 @@ from typing import Any
 
 from cosmosservice.account.container import Container, Document, Write
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
-from cosmosservice.artifacts.bodies import Bodies
+from cosmosservice.artifacts.bodies import BLOBS, Bodies
 from cosmosservice.artifacts.documents import (
+    BLOCKED_TTL,
     PAYLOAD,
     READY,
+    REMOVED,
     REMOVING,
     UPLOADING,
     VERSION,
@@ -52,8 +54,12 @@ SAME_OR_LEFT = (
     f" AND (c.digest = @digest OR c.status = '{REMOVING}')"
 )
 OF_SCOPE = (
-    "SELECT c.id, c.upload, c.store, c.status, c.pieces, c._etag FROM c"
+    "SELECT c.id, c.upload, c.store, c.status, c.pieces, c.ttl, c._etag FROM c"
     f" WHERE c.document_type = '{PAYLOAD}'"
+)
+OWNED = (
+    f"SELECT VALUE c.upload FROM c WHERE c.document_type = '{PAYLOAD}'"
+    f" AND c.status IN ('{UPLOADING}', '{READY}')"
 )
 IN_USE = (
     "SELECT DISTINCT VALUE c.payload.upload FROM c"
@@ -73,7 +79,7 @@ class Upload:
     name: str
     bodies: Bodies
     document: Document
-    etag: str
+    etag: str | None  # None: it has no document yet
     sizes: list[int] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
     renewed: float = 0.0
@@ -129,6 +135,11 @@ class Payloads:
     def piece_bytes(self) -> int:
         return self._default.piece_bytes
 
+    @property
+    def at_once(self) -> bool:
+        """Whether bytes in memory are uploaded by one request that costs no request units."""
+        return self._default.name == BLOBS
+
     def bodies_of(self, store: str) -> Bodies:
         found = self._bodies.get(store)
         if found is None:
@@ -150,9 +161,14 @@ class Payloads:
         bodies = self.bodies_of(same["store"])
         return Upload(scope, same["upload"], bodies, same, same["_etag"]), left
 
-    async def begin(self, scope: Scope) -> Upload:
+    async def begin(self, scope: Scope, *, announced: bool = True) -> Upload:
+        """Where an upload is not announced by a document, the version's transaction creates that.
+        Such an upload may be removed at any time, and must be sent again then."""
         name = secrets.token_hex(16)
         store = self._default.name
+        if not announced:
+            document = payload_document(scope, name, store=store, status=UPLOADING)
+            return Upload(scope, name, self._default, document, None)
         document = payload_document(
             scope, name, store=store, status=UPLOADING, ttl=GIVEN_UP_SECONDS
         )
@@ -179,6 +195,7 @@ class Payloads:
 
     async def renew(self, upload: Upload) -> None:
         """A long upload is not given up."""
+        assert upload.etag is not None
         now = asyncio.get_running_loop().time()
         if now - upload.renewed > _RENEWAL_SECONDS:
             upload.renewed = now
@@ -199,6 +216,8 @@ class Payloads:
 
     async def abandon(self, upload: Upload) -> None:
         """Takes back a begun upload of which nothing was sent."""
+        if upload.etag is None:
+            return
         with contextlib.suppress(NotFound, PreconditionFailed, StorageError):
             await self._container.delete(
                 payload_id(upload.name), upload.scope.partition, upload.etag
@@ -207,7 +226,10 @@ class Payloads:
     async def discard(self, upload: Upload) -> None:
         """Removes an upload that no version names. What this misses, a collection finds."""
         try:
-            await self._remove(upload.scope, upload.document, upload.etag)
+            if upload.etag is None:
+                await self._remove_ownerless(upload.scope, upload.bodies, upload.name)
+            else:
+                await self._remove(upload.scope, upload.document, upload.etag)
         except Exception as problem:
             logger.debug("An unused upload stays behind: %s", type(problem).__name__)
 
@@ -217,7 +239,8 @@ class Payloads:
         """Removes what no version names, but for uploads under way; `everything`: those too."""
         removed = Removed()
         found = await self._container.query(OF_SCOPE, {}, scope.partition)
-        candidates = [each for each in found if everything or each["status"] != UPLOADING]
+        chosen = {READY, REMOVING, UPLOADING} if everything else {READY, REMOVING}
+        candidates = [each for each in found if each["status"] in chosen]
         if not candidates:
             return removed
         in_use = set(map(str, await self._container.query(IN_USE, {}, scope.partition)))
@@ -240,12 +263,29 @@ class Payloads:
                 continue
             # Behind a probe: blobs are not in this partition, so that a read may be older.
             await self._container.probe(scope.partition, payload_id(""), "scope")
-            text = f"SELECT VALUE c.upload FROM c WHERE c.document_type = '{PAYLOAD}'"
-            owned = set(map(str, await self._container.query(text, {}, scope.partition)))
+            owned = set(map(str, await self._container.query(OWNED, {}, scope.partition)))
             for upload in uploads:
                 if upload not in owned:
-                    removed.pieces += await bodies.remove(scope, upload)
+                    removed.pieces += await self._remove_ownerless(scope, bodies, upload)
         return removed
+
+    async def _remove_ownerless(self, scope: Scope, bodies: Bodies, upload: str) -> int:
+        """Takes the place of the payload document first: from then on no version can name it."""
+        marker = _marker(scope, upload, bodies.name, REMOVING)
+        etag: str | None
+        try:
+            etag = await self._container.create(marker)
+        except Conflict:  # a version names it by now; or it is being removed, perhaps by us
+            etag = await self._etag_of(scope, upload, REMOVING, REMOVED)
+        if etag is None:
+            return 0
+        removed = await bodies.remove(scope, upload)
+        await self._mark_removed(scope, upload, bodies.name, etag)
+        return removed
+
+    async def _mark_removed(self, scope: Scope, upload: str, store: str, etag: str) -> None:
+        with contextlib.suppress(NotFound, PreconditionFailed):  # somebody else did
+            await self._container.replace(_marker(scope, upload, store, REMOVED), etag)
 
     async def _remove(self, scope: Scope, document: Document, etag: str) -> int | None:
         """Says how many pieces it had; None if somebody uses or removes it."""
@@ -264,17 +304,26 @@ class Payloads:
                 return None
             etag = current
         pieces = await bodies.remove(scope, upload, count)
+        if document["status"] == REMOVING and "ttl" in document:
+            await self._mark_removed(scope, upload, store, etag)
+            return pieces
         with contextlib.suppress(NotFound, PreconditionFailed):  # somebody else helped
             await self._container.delete(payload_id(upload), scope.partition, etag)
         return pieces
 
-    async def _etag_of(self, scope: Scope, upload: str, status: str) -> str | None:
-        """Of a payload document, if it has this status."""
+    async def _etag_of(self, scope: Scope, upload: str, *statuses: str) -> str | None:
+        """Of a payload document, if it has one of these."""
         try:
             found: Any = await self._container.read(payload_id(upload), scope.partition)
         except NotFound:
             return None
-        return str(found["_etag"]) if found.get("status") == status else None
+        return str(found["_etag"]) if found.get("status") in statuses else None
+
+
+def _marker(scope: Scope, upload: str, store: str, status: str) -> Document:
+    """Stands where a version's transaction would create the payload document. Names nobody."""
+    nobody = Scope.of_partition(scope.partition)
+    return payload_document(nobody, upload, store=store, status=status, ttl=BLOCKED_TTL)
 
 
 def sha256(data: bytes) -> str:

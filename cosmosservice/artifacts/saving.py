@@ -100,9 +100,12 @@ class Saving:
             fields["data"] = encode_bytes(payload)
             return await self._commit(key, draft.save, fields, None)
         for _ in range(_UPLOAD_ATTEMPTS):
-            # Side by side: most payloads are new.
+            # Side by side: most payloads are new. An upload of one request is not announced: should
+            # somebody take it for a leftover, it is sent again.
+            announced = not self._payloads.at_once
             (upload, left), new = await together(
-                self._payloads.find(key.scope, digest), self._payloads.begin(key.scope)
+                self._payloads.find(key.scope, digest),
+                self._payloads.begin(key.scope, announced=announced),
             )
             if upload is None:
                 upload = await self._upload(new, payload, digest)

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts.bodies import BLOBS, Bodies
 from cosmosservice.artifacts.deleting import Deletion
-from cosmosservice.artifacts.documents import PAYLOAD, PIECE, STUB, TOMBSTONE, VERSION
+from cosmosservice.artifacts.documents import (
+    PAYLOAD,
+    PIECE,
+    REMOVED,
+    STUB,
+    TOMBSTONE,
+    VERSION,
+)
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of
 from cosmosservice.artifacts.payloads import Payloads
 from cosmosservice.errors import UnavailableError
@@ -17,7 +24,10 @@ Progress = Callable[[int, int], None]  # (scopes done, scopes in all)
 
 _ROUNDS = 10
 NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE c.document_type = '{VERSION}'"
-LEFT = f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{PAYLOAD}', '{PIECE}')"
+LEFT = (
+    f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{PIECE}')"
+    f" OR (c.document_type = '{PAYLOAD}' AND c.status != '{REMOVED}')"
+)
 OF_USER = (
     "SELECT DISTINCT c.session_id FROM c WHERE c.app_name = @app AND c.user_id = @user"
     " AND IS_DEFINED(c.session_id)"

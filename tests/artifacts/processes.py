@@ -96,7 +96,7 @@ def garbage(emulator: Emulator) -> list[str]:
     left = []
     for each in found:
         kind, name = each["document_type"], each["id"].partition(".")[0]
-        if kind == "payload" and each["upload"] not in used:
+        if kind == "payload" and each["upload"] not in used and each["status"] != "removed":
             left.append(f"payload {each['status']}")
         elif kind == "piece" and each["upload"] not in owned:
             left.append("piece")

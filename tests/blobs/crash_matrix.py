@@ -124,7 +124,8 @@ class BlobStage:
 
     async def blobs_left(self) -> list[str]:
         """Those that no payload names."""
-        owned = {each["upload"] for each in documents(self.emulator, "payload")}
+        payloads = documents(self.emulator, "payload")
+        owned = {each["upload"] for each in payloads if each["status"] != "removed"}
         found = [each.name for each in self.container.list_blobs(include=["uncommittedblobs"])]
         return [name for name in found if name.partition("/")[2] not in owned]
 
