@@ -41,6 +41,7 @@ class ArtifactOptions(TypedDict, total=False):
     database: str | None
     artifact_container: str | None
     blobs: str | None
+    timeout: float | None
     ensure: Ensure | None
     on_request_charge: OnRequestCharge | None
 
@@ -70,6 +71,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         blobs: str | None = None,
         blob_credential: Any = None,
         uri: str | None = None,
+        timeout: float | None = None,
         ensure: Ensure | None = None,
         preferred_regions: Sequence[str] | None = None,
         client_options: Mapping[str, Any] | None = None,
@@ -97,6 +99,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             uri=uri,
             endpoint=endpoint,
             database=database,
+            timeout=timeout,
             credential=credential,
             ensure=ensure,
             preferred_regions=preferred_regions,

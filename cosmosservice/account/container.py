@@ -167,6 +167,9 @@ class Container:
                 refused = BatchRefused(error.error_index or 0, status)
 
         await self._send("batch", send)
+        # The SDK keeps no session token of a transaction: without this, the client might not read
+        # its own writes.
+        await self.probe(writes[-1].document["id"], partition)
         if refused is not None:
             raise refused
 

@@ -18,6 +18,7 @@ from cosmosservice.errors import (
     ThrottledError,
     UnavailableError,
 )
+from cosmosservice.hosting.deadline import answered
 
 if TYPE_CHECKING:
     from azure.storage.blob.aio import ContainerClient
@@ -233,7 +234,9 @@ async def _answered(request: Awaitable[T], *, missing: bool = False) -> T:
 
     problem: Exception
     try:
-        return await request
+        found = await request
+        answered()
+        return found
     except ResourceNotFoundError as error:
         if missing and _code(error) != "ContainerNotFound":
             raise

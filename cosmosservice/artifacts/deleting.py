@@ -55,9 +55,7 @@ class Deletion:
             found = await self._versions.places(key)
             if not found or found[-1]["document_type"] == STUB:
                 # Nothing to delete, as far as this replica knows.
-                if probed or not await self._container.probe(
-                    key.partition, key.place_id(0), "scope"
-                ):
+                if probed or not await self._container.probe(key.place_id(0), key.partition):
                     return NOTHING
                 probed = True
                 continue

@@ -262,7 +262,7 @@ class Payloads:
             if not uploads:
                 continue
             # Behind a probe: blobs are not in this partition, so that a read may be older.
-            await self._container.probe(scope.partition, payload_id(""), "scope")
+            await self._container.probe(payload_id(""), scope.partition)
             owned = set(map(str, await self._container.query(OWNED, {}, scope.partition)))
             for upload in uploads:
                 if upload not in owned:

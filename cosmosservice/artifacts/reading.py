@@ -97,7 +97,7 @@ class Reading:
 
     async def explain(self, key: ArtifactKey, document: Document, problem: str) -> None:
         """Returns if the version is deleted by now; else its payload is damaged."""
-        await self._container.probe(key.partition, document["id"], "scope")
+        await self._container.probe(document["id"], key.partition)
         now = await self._versions.find(key, document["version"])
         if now is not None and now["save"] == document.get("save"):
             raise damaged(document, problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
     from cosmosservice.account.settings import Settings
     from cosmosservice.artifacts.bodies import Bodies
     from cosmosservice.artifacts.store import ArtifactStore
+
+
+# Operations of a few small requests. The others take as long as their payloads need.
+_BOUNDED = frozenset(
+    {"list_artifact_keys", "list_versions", "list_artifact_versions", "get_artifact_version"}
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,10 @@ class ArtifactStores:
             await opened.close()
             raise
         return opened
+
+    @property
+    def bounded(self) -> Collection[str]:
+        return _BOUNDED
 
     def target(self, operation: str) -> str | None:
         return self._container

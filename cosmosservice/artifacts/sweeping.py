@@ -93,7 +93,7 @@ class Sweeping:
         report = ArtifactPurgeReport()
         for _ in range(_ROUNDS):
             # Behind a probe, a read is at least as new as what was acknowledged before.
-            await self._container.probe(scope.partition, "p", "scope")
+            await self._container.probe("p", scope.partition)
             names = await self._container.query(NAMES, {}, scope.partition)
             for name in map(str, names):
                 removed = await self._deletion.delete(ArtifactKey(scope, name))

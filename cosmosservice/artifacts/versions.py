@@ -99,7 +99,7 @@ class Versions:
         if found is not None or version < 0:
             return found
         # Somebody named this version. A replica that does not have it yet must not deny it.
-        if not await self._container.probe(key.partition, key.place_id(0), "scope"):
+        if not await self._container.probe(key.place_id(0), key.partition):
             return None
         return _live(await self._one(text, key, version=version))
 

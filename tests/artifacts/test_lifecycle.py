@@ -191,6 +191,7 @@ async def test_requests_of_each_operation(emulator, who):
         await service.list_artifact_keys(**who)
 
     await keys()
+    await service.load_artifact(**who, filename="none", version=0)  # has read and probed
     assert await sent(save(service, who, b"1")) == ["create"]
     assert await sent(save(service, who, b"2")) == ["create"]
     assert await sent(service.load_artifact(**who, filename="f")) == ["query"]
@@ -198,11 +199,11 @@ async def test_requests_of_each_operation(emulator, who):
     assert await sent(keys()) == ["query", "query"]
     large = bytes_of("x", 500_000)
     assert await sent(save(service, who, large)) == [
-        "query", "create", "create", "create", "batch",
+        "query", "create", "create", "create", "batch", "replace",
     ]  # fmt: skip
     assert {each.operation for each in charges} == {"save_artifact"}
     assert sorted(await sent(save(service, who, large, "g"))) == [
-        "batch", "create", "delete", "query",
+        "batch", "create", "delete", "query", "replace",
     ]  # fmt: skip
     await service.close()
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 from google.adk.errors.input_validation_error import InputValidationError
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cosmosservice import InvalidIdError
@@ -51,7 +51,7 @@ words = st.text(max_size=6)
 
 
 @given(st.tuples(words, words, words, words), st.tuples(words, words, words, words))
-@settings(max_examples=300)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 def test_two_artifacts_share_a_document_only_if_they_are_the_same(one, two):
     def place(ids):
         try:
