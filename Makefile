@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak power-cut
+.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak power-cut
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,7 +66,7 @@ check: test ## test, and the security checks
 test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported line of google-adk
 	@for adk in $(ADKS); do \
 	  echo "google-adk $$adk"; \
-	  .matrix/$$adk/bin/python -m pytest -n 2 tests/contract tests/adk tests/converters || exit 1; \
+	  .matrix/$$adk/bin/python -m pytest -n 2 tests/contract tests/adk tests/converters tests/artifacts/test_contract.py tests/artifacts/test_adk.py || exit 1; \
 	done
 
 # Everything as locked, but what google-adk itself pins differently from version to version.
@@ -76,6 +76,21 @@ test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported l
 	@grep -vE '^(google-|opentelemetry-|fastapi|protobuf)' requirements.lock > .matrix/$*/constraints.txt
 	@.matrix/$*/bin/python -m pip install -q --disable-pip-version-check -c .matrix/$*/constraints.txt google-adk==$* -e '.[dev]'
 	@touch $@
+
+test-blobs: $(STAMP) .azurite/.installed ## artifacts with payloads in Azurite, the emulator of Blob Storage (needs Node)
+	$(BIN)/python -m pytest tests/blobs
+
+.azurite/.installed:
+	@echo "Installing Azurite ..."
+	@npm install --silent --no-audit --no-fund --prefix .azurite azurite@3.35.0
+	@touch $@
+
+artifacts-matrix: $(STAMP) ## fail every request of artifact operations in every way, try more orders, and 100 MB
+	$(BIN)/python -m tests.artifacts.crash_matrix
+	ARTIFACT_INTERRUPTIONS=2 ARTIFACT_MEGABYTES=100 $(BIN)/python -m pytest -n 2 --timeout 1200 tests/artifacts/test_interleavings.py tests/artifacts/test_streams.py
+
+bench-artifacts: $(STAMP) .azurite/.installed ## measure artifacts beside ADK's own services and the bare SDKs
+	$(BIN)/python -m benchmarks.artifacts
 
 test-web: $(STAMP) ## drive adk web in headless Chromium (needs chromium and chromedriver)
 	$(BIN)/python -m pytest tests/web
@@ -97,4 +112,4 @@ lock: ## compile requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml
 
 clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) .matrix build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .matrix .azurite build dist .mypy_cache .ruff_cache .hypothesis

@@ -10,6 +10,8 @@ from cosmosservice.version import __version__
 if TYPE_CHECKING:
     from cosmosservice.account.account import CosmosAccount
     from cosmosservice.account.charges import RequestCharge
+    from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, SweepReport
+    from cosmosservice.cosmos_artifact_service import ArtifactReader, CosmosArtifactService
     from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
     from cosmosservice.data_converters import register_classes
     from cosmosservice.errors import (
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
         ConfigurationError,
         ContainerMismatchError,
         CosmosServiceError,
+        DamagedArtifactError,
         EventIdReusedError,
         InvalidIdError,
         InvalidStateError,
@@ -35,12 +38,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyExistsError",
+    "ArtifactPurgeReport",
+    "ArtifactReader",
     "AuthenticationError",
     "ConfigurationError",
     "ContainerMismatchError",
     "CosmosAccount",
+    "CosmosArtifactService",
     "CosmosServiceError",
     "CosmosSessionService",
+    "DamagedArtifactError",
     "EventIdReusedError",
     "InvalidIdError",
     "InvalidStateError",
@@ -53,6 +60,7 @@ __all__ = [
     "StaleSessionError",
     "StateUpdatePendingError",
     "StorageError",
+    "SweepReport",
     "ThrottledError",
     "TooLargeError",
     "UnavailableError",
@@ -61,13 +69,17 @@ __all__ = [
 ]
 
 _MODULES = {
+    "ArtifactPurgeReport": "artifacts.sweeping",
+    "ArtifactReader": "cosmos_artifact_service",
     "CosmosAccount": "account.account",
+    "CosmosArtifactService": "cosmos_artifact_service",
     "CosmosSessionService": "cosmos_session_service",
     "PurgeReport": "sessions.administration",
     "RepairReport": "sessions.store.repair",
     "RequestCharge": "account.charges",
     "SessionPage": "cosmos_session_service",
     "register_classes": "data_converters",
+    "SweepReport": "artifacts.sweeping",
 }
 
 

@@ -11,6 +11,9 @@ ADK looks for `services.py` or `services.yaml` in the agents folder (`adk run`: 
       - scheme: cosmosdb
         type: session
         class: cosmosservice.adk.session_service
+      - scheme: cosmosdb
+        type: artifact
+        class: cosmosservice.adk.artifact_service
 
 ADK takes a ModuleNotFoundError in `services.py` for "there is no services.py" and goes on, to fail
 later with "Invalid database URL format". So nothing is imported here that could be missing.
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from google.adk.cli.service_registry import get_service_registry
 
 if TYPE_CHECKING:
+    from google.adk.artifacts.base_artifact_service import BaseArtifactService
     from google.adk.sessions.base_session_service import BaseSessionService
 
 SCHEME = "cosmosdb"
@@ -35,4 +39,14 @@ def session_service(uri: str, agents_dir: str | None = None, **options: Any) -> 
     return CosmosSessionService(uri=uri, **options)
 
 
+def artifact_service(
+    uri: str, agents_dir: str | None = None, **options: Any
+) -> BaseArtifactService:
+    """The service for `--artifact_service_uri`."""
+    from cosmosservice import CosmosArtifactService
+
+    return CosmosArtifactService(uri=uri, **options)
+
+
 get_service_registry().register_session_service(SCHEME, session_service)
+get_service_registry().register_artifact_service(SCHEME, artifact_service)

@@ -7,6 +7,7 @@
     ├── InvalidIdError                an app name, user id or session id that cannot be stored
     ├── InvalidStateError             a state that ADK cannot have: its keys are not strings
     ├── EventIdReusedError            another event of the session has this event's id
+    ├── DamagedArtifactError          the stored bytes of an artifact are not those that were saved
     ├── TooLargeError                 a state document would pass what Cosmos DB takes
     └── StorageError                  Cosmos DB did not do what was asked
         ├── AuthenticationError       the key or the identity is not accepted
@@ -73,6 +74,10 @@ class EventIdReusedError(CosmosServiceError, ValueError):
         )
 
 
+class DamagedArtifactError(CosmosServiceError):
+    """The stored bytes of an artifact are missing or are not those that were saved."""
+
+
 class TooLargeError(CosmosServiceError, ValueError):
     """State that would not fit into one Cosmos DB document. Nothing was stored."""
 
@@ -113,6 +118,7 @@ __all__ = [
     "ConfigurationError",
     "ContainerMismatchError",
     "CosmosServiceError",
+    "DamagedArtifactError",
     "EventIdReusedError",
     "InvalidIdError",
     "InvalidStateError",

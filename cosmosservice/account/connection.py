@@ -167,6 +167,17 @@ class Connection:
         )
         return embedded or given
 
+    @property
+    def token_credential(self) -> Any:
+        """The application's token credential, which also opens other services; None: a key, or
+        none was given."""
+        given = self._options.credential
+        return None if given is None or isinstance(given, str) else asynchronous(given)
+
+    @property
+    def creates_containers(self) -> bool:
+        return (self._options.ensure or "create") == "create"
+
     async def properties(self) -> AccountProperties:
         found = await self._client._get_database_account()
         policy = found.ConsistencyPolicy or {}

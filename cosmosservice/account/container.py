@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cosmosservice.account.charges import (
     Observer,
@@ -19,7 +19,7 @@ from cosmosservice.account.charges import (
     answers_so_far,
     current_operation,
 )
-from cosmosservice.account.failures import Failure, NotFound, PreconditionFailed
+from cosmosservice.account.failures import BatchRefused, Failure, NotFound, PreconditionFailed
 from cosmosservice.account.retries import REQUEST
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.deadline import answered, remaining, time_for_attempt
@@ -43,6 +43,13 @@ class _NotModified:
 
 
 NOT_MODIFIED = _NotModified()
+
+
+class Write(NamedTuple):
+    """A write of a transaction: a create or, with an etag, a replace of what still has it."""
+
+    document: Document
+    etag: str | None = None
 
 
 class Container:
@@ -138,6 +145,33 @@ class Container:
                 document_id, partition, response_hook=hook, **condition
             ),
         )
+
+    async def batch(self, partition: str, writes: Sequence[Write]) -> None:
+        """All writes, or none: then raises BatchRefused."""
+        from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosHttpResponseError
+
+        refused: BatchRefused | None = None
+
+        async def send(hook: Any) -> None:
+            nonlocal refused
+            # Made afresh for every attempt: the SDK takes the etags out of it.
+            operations = [_operation(each) for each in writes]
+            try:
+                await self._proxy.execute_item_batch(operations, partition, response_hook=hook)
+            except CosmosBatchOperationError as error:
+                status = error.status_code or 0
+                if status not in (404, 409, 412):
+                    failed: Any = CosmosHttpResponseError  # its constructor has no types
+                    raise failed(status_code=status, message=error.message) from None
+                hook(error.headers or {}, None)
+                refused = BatchRefused(error.error_index or 0, status)
+
+        await self._send("batch", send)
+        # The SDK keeps no session token of a transaction: without this, the client might not read
+        # its own writes.
+        await self.probe(writes[-1].document["id"], partition)
+        if refused is not None:
+            raise refused
 
     async def query(
         self,
@@ -277,6 +311,13 @@ class Container:
             sum(not 0 < each < 400 for each in answers[:-1]) if len(answers) > 1 else 0,
         )
         self._observer.request(charge, seconds)
+
+
+def _operation(write: Write) -> tuple[Any, ...]:
+    document, etag = write
+    if etag is None:
+        return "create", (document,)
+    return "replace", (document["id"], document), {"if_match_etag": etag}
 
 
 def _sum(seen: list[Mapping[str, str]]) -> dict[str, str]:

@@ -32,6 +32,15 @@ class NotFound(Exception):
     """404: there is no such document."""
 
 
+class BatchRefused(Exception):
+    """One write of a transaction could not be done, so none was."""
+
+    def __init__(self, place: int, status: int) -> None:
+        super().__init__()
+        self.place = place  # of that write, from 0
+        self.status = status  # 404, 409 or 412
+
+
 class Failure:
     """What an exception of the SDK means."""
 

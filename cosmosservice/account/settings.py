@@ -6,6 +6,8 @@
     COSMOSDB_SESSION_CONTAINER       "sessions" unless set
     COSMOSDB_CONVERSATION_CONTAINER  "events" unless set
     COSMOSDB_TIMEOUT                 seconds for an operation: 30 unless set
+    COSMOSDB_ARTIFACT_CONTAINER      "artifacts" unless set
+    COSMOSDB_ARTIFACT_BLOBS          absent: large payloads are in Cosmos DB too
 
     cosmosdb://<account>.documents.azure.com/<database>?session_container=…&conversation_container=…
     cosmosdb://localhost:8081/<database>?protocol=http
@@ -70,6 +72,19 @@ def _key(value: SecretStr) -> SecretStr:
     return value
 
 
+def _blobs(value: SecretStr) -> SecretStr:
+    secret = value.get_secret_value()
+    if "accountname=" in secret.lower() or "blobendpoint=" in secret.lower():
+        return value
+    parts = _split(secret)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not parts.path.strip("/"):
+        raise ValueError(
+            "is neither a container's URL (https://<account>.blob.core.windows.net/<container>)"
+            " nor a connection string"
+        )
+    return value
+
+
 def _resource_name(value: str) -> str:
     if not value or len(value) > 255 or value != value.strip() or set(value) & set("/\\#?"):
         raise ValueError(
@@ -114,6 +129,15 @@ class Settings(BaseModel):
         allow_inf_nan=False,
         description="Seconds after which an operation ends, whether or not Cosmos DB answers.",
     )
+    artifact_container: ResourceName = Field(
+        default="artifacts",
+        description="The container of artifacts and their versions.",
+    )
+    artifact_blobs: Annotated[SecretStr, AfterValidator(_blobs)] | None = Field(
+        default=None,
+        description="Where large payloads go: the URL of a blob container, or a connection string"
+        " of the storage account. Without it they stay in Cosmos DB.",
+    )
 
     @model_validator(mode="after")
     def _separate_containers(self) -> Settings:
@@ -134,7 +158,8 @@ class Settings(BaseModel):
 
     def with_containers(self, **names: str | None) -> Settings:
         """The same with these containers; None leaves a name as it is."""
-        values = self.model_dump(exclude={"key"}) | {"key": self.key}
+        secret = {"key": self.key, "artifact_blobs": self.artifact_blobs}
+        values = self.model_dump(exclude=set(secret)) | secret
         return _build(values | {k: v for k, v in names.items() if v is not None}, str)
 
     @classmethod

@@ -89,6 +89,7 @@ _REQUESTS = {
     "replace": "replace_item",
     "delete": "delete_item",
     "query": "query_items",
+    "batch": "execute_batch",
 }
 # Answers that the protocol counts on: no document yet, a place that is taken, a newer version.
 _EXPECTED = frozenset({404, 409, 412})

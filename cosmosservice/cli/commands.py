@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cosmosservice.cli import provision
+from cosmosservice.cli.artifacts import artifacts
 from cosmosservice.cli.console import (
     FAILED,
     Commands,
@@ -39,6 +40,9 @@ services:
   - scheme: cosmosdb
     type: session
     class: cosmosservice.adk.session_service
+  - scheme: cosmosdb
+    type: artifact
+    class: cosmosservice.adk.artifact_service
 """
 MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
 
@@ -46,7 +50,7 @@ MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="cosmosservice")
 def cli() -> None:
-    """Sessions of ADK agents in Azure Cosmos DB.
+    """Sessions and artifacts of ADK agents in Azure Cosmos DB.
 
     COSMOSDB_* in the environment or in .env say where they are, or --uri does.
     Exit codes: 0 it is done, 1 it failed, 2 the command or the settings are wrong.
@@ -54,6 +58,7 @@ def cli() -> None:
 
 
 cli.add_command(sessions)
+cli.add_command(artifacts)
 
 
 @cli.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)

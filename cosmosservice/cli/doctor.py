@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from cosmosservice.account.charges import RequestCharge
 from cosmosservice.account.connection import AccountProperties, Connection, ConnectionOptions
 from cosmosservice.account.container import Container
+from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import NotFound
 from cosmosservice.account.settings import Settings
 from cosmosservice.containers import CONTAINERS
@@ -54,14 +55,21 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         for finding in _account(await connection.properties()):
             yield finding
         complete = True
-        async for finding in _containers(connection, settings):
+        missing: set[ContainerDefinition] = set()
+        async for finding in _containers(connection, settings, missing):
             complete = complete and finding.status != "fail"
             yield finding
         if complete:
-            opened = [await connection.container(each, each.name(settings)) for each in CONTAINERS]
+            opened = [
+                await connection.container(each, each.name(settings))
+                for each in CONTAINERS
+                if each not in missing
+            ]
             for container in opened:
                 yield await _access(container, settings)
             yield await _latency(opened[0], settings, stopwatch)
+        if settings.artifact_blobs is not None:
+            yield await _blobs(settings, settings.artifact_blobs.get_secret_value())
     finally:
         await connection.close()
 
@@ -124,14 +132,18 @@ def _account(account: AccountProperties) -> Iterator[Finding]:
     )
 
 
-async def _containers(connection: Connection, settings: Settings) -> AsyncIterator[Finding]:
+async def _containers(
+    connection: Connection, settings: Settings, missing: set[ContainerDefinition]
+) -> AsyncIterator[Finding]:
     for definition in CONTAINERS:
         name = definition.name(settings)
         check = f"container {name}"
         try:
             properties = await connection.container_properties(name)
         except CosmosServiceError as error:
-            yield Finding("fail", check, str(error), "Run `cosmosservice init`, or deploy/.")
+            missing.add(definition)
+            status: Literal["warn", "fail"] = "warn" if definition.optional else "fail"
+            yield Finding(status, check, str(error), "Run `cosmosservice init`, or deploy/.")
             continue
         wrong = definition.wrong_partition_key(properties)
         if wrong is not None:
@@ -164,6 +176,28 @@ async def _access(container: Container, settings: Settings) -> Finding:
     except CosmosServiceError as error:
         return Finding("fail", check, str(error))
     return Finding("ok", check, "may read and write")
+
+
+async def _blobs(settings: Settings, where: str) -> Finding:
+    """Writes, reads and deletes an empty blob."""
+    from cosmosservice.artifacts.blobs import BlobBodies
+
+    check = "blobs of artifacts"
+    try:
+        blobs = BlobBodies.open(where, settings.artifact_container)
+        try:
+            await blobs.examine()
+        finally:
+            await blobs.close()
+    except CosmosServiceError as error:
+        return Finding(
+            "fail",
+            check,
+            str(error),
+            "Check COSMOSDB_ARTIFACT_BLOBS; the identity needs Storage Blob Data Contributor on"
+            " the container (deploy/storage.bicep).",
+        )
+    return Finding("ok", check, "may write, read and delete")
 
 
 async def _latency(container: Container, settings: Settings, stopwatch: _Stopwatch) -> Finding:

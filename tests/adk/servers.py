@@ -36,7 +36,7 @@ def agents_folder(folder: Path, *, services_yaml: bool = False) -> Path:
 
 
 class AdkServer:
-    def __init__(self, command: str, uri: str, agents: Path) -> None:
+    def __init__(self, command: str, uri: str, agents: Path, *options: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -44,7 +44,7 @@ class AdkServer:
         self.log = agents.parent / f"{command}-{port}.log"
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [ADK, command, f"--port={port}", f"--session_service_uri={uri}", agents],
+                [ADK, command, f"--port={port}", f"--session_service_uri={uri}", *options, agents],
                 cwd=agents.parent,
                 env=clean_environment(),
                 stdin=subprocess.DEVNULL,

@@ -1,0 +1,1 @@
+"""Artifacts: versions of files, and the payloads that they name."""

@@ -1,0 +1,125 @@
+"""Where the bytes of uploads are kept: pieces in Cosmos DB, or a blob."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from cosmosservice.account.container import Container
+from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.artifacts.documents import PIECE, piece_document
+from cosmosservice.artifacts.keys import Scope, piece_id, piece_range
+from cosmosservice.data_converters.scalars import decode_bytes, encode_bytes
+from cosmosservice.hosting.concurrency import together
+
+COSMOS = "cosmos"
+BLOBS = "blobs"
+
+# A document of 512 KB is the cheapest way to keep bytes, per byte: one of 1 MB costs more than
+# three of 512 KB. In base64 that is this many bytes.
+PIECE_BYTES = 384 * 1024
+
+IDS_OF_UPLOAD = "SELECT VALUE c.id FROM c WHERE c.id >= @first AND c.id < @last"
+UPLOADS_OF_PIECES = f"SELECT DISTINCT VALUE c.upload FROM c WHERE c.document_type = '{PIECE}'"
+
+_AT_ONCE = 8
+
+
+class MissingPiece(Exception):
+    """Bytes that an upload should have are not there."""
+
+
+class Bodies(Protocol):
+    """The bytes of uploads. Every write may be sent twice."""
+
+    name: str
+    piece_bytes: int  # of every piece but the last
+
+    async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
+        """Stores one piece."""
+
+    async def put_all(self, scope: Scope, upload: str, data: bytes) -> None:
+        """Stores all pieces of bytes that are in memory."""
+
+    async def seal(self, scope: Scope, upload: str, count: int) -> None:
+        """All pieces that were put one by one are stored."""
+
+    async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
+        """A piece, which begins at `start`, of at most `limit` bytes. Raises MissingPiece."""
+
+    async def get_all(self, scope: Scope, upload: str, size: int) -> bytes | None:
+        """All bytes, at most `size`; None: only pieces can be had. Raises MissingPiece."""
+
+    async def remove(self, scope: Scope, upload: str, pieces: int | None = None) -> int:
+        """Removes whatever there is, and says how many pieces or blobs that was. `pieces`: how
+        many there are, if that is known."""
+
+    def uploads(self, scope: Scope) -> AsyncIterator[str]:
+        """The uploads of which there is something."""
+
+
+class Pieces:
+    """Documents of the artifact's own partition."""
+
+    name = COSMOS
+
+    def __init__(self, container: Container, piece_bytes: int = PIECE_BYTES) -> None:
+        self._container = container
+        self.piece_bytes = piece_bytes
+
+    async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
+        document = piece_document(scope, upload, number, encode_bytes(data))
+        with contextlib.suppress(Conflict):  # nobody else has this id: the answer was lost
+            await self._container.create(document)
+
+    async def put_all(self, scope: Scope, upload: str, data: bytes) -> None:
+        size, view = self.piece_bytes, memoryview(data)
+        starts = list(enumerate(range(0, len(data), size)))
+        for batch in range(0, len(starts), _AT_ONCE):
+            await together(
+                *(
+                    self.put(scope, upload, number, bytes(view[start : start + size]))
+                    for number, start in starts[batch : batch + _AT_ONCE]
+                )
+            )
+
+    async def seal(self, scope: Scope, upload: str, count: int) -> None:
+        """Pieces need nothing more."""
+
+    async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
+        try:
+            found = await self._container.read(piece_id(upload, number), scope.partition)
+            text = found["data"]  # type: ignore[index]
+            if len(text) > 4 * (-(-limit // 3)):
+                raise MissingPiece(f"piece {number} is longer than the artifact says")
+            return decode_bytes(text)
+        except NotFound:
+            raise MissingPiece(f"piece {number} is missing") from None
+        except (KeyError, TypeError, ValueError):
+            raise MissingPiece(f"piece {number} cannot be read") from None
+
+    async def get_all(self, scope: Scope, upload: str, size: int) -> bytes | None:
+        return None
+
+    async def remove(self, scope: Scope, upload: str, pieces: int | None = None) -> int:
+        if pieces is not None:  # a query would be charged for reading them all
+            ids = [piece_id(upload, number) for number in range(pieces)]
+        else:
+            found = await self._container.query(IDS_OF_UPLOAD, piece_range(upload), scope.partition)
+            ids = [str(each) for each in found]
+        removed = 0
+
+        async def remove(document_id: str) -> None:
+            nonlocal removed
+            with contextlib.suppress(NotFound):
+                await self._container.delete(document_id, scope.partition)
+                removed += 1
+
+        for start in range(0, len(ids), _AT_ONCE):
+            await together(*map(remove, ids[start : start + _AT_ONCE]))
+        return removed
+
+    async def uploads(self, scope: Scope) -> AsyncIterator[str]:
+        for each in await self._container.query(UPLOADS_OF_PIECES, {}, scope.partition):
+            yield str(each)

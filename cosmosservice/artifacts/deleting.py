@@ -1,0 +1,113 @@
+"""Deleting a name: a tombstone ends it, then what is behind the tombstone goes.
+
+The tombstone takes the next place of the name, as a version would. So a save at the same time is
+either before it, and deleted too, or after it, and the first version of a new life. Deleted
+versions become stubs: a freed place could be taken by a saver with old knowledge.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import NamedTuple
+
+from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
+from cosmosservice.account.retries import CONTENTION
+from cosmosservice.artifacts.documents import (
+    STUB,
+    TOMBSTONE,
+    VERSION,
+    stub_document,
+    tombstone_document,
+)
+from cosmosservice.artifacts.keys import ArtifactKey, Scope, place_id, place_of
+from cosmosservice.artifacts.payloads import Payloads
+from cosmosservice.artifacts.versions import Versions
+from cosmosservice.errors import UnavailableError
+from cosmosservice.hosting.concurrency import together
+
+_AT_ONCE = 8
+
+
+class Deleted(NamedTuple):
+    """What a deletion removed."""
+
+    versions: int
+    payloads: int  # of those that were not in a version document
+
+
+NOTHING = Deleted(0, 0)
+
+
+class Deletion:
+    """May be cut short at any point: whoever comes next goes on."""
+
+    def __init__(self, container: Container, versions: Versions, payloads: Payloads) -> None:
+        self._container = container
+        self._versions = versions
+        self._payloads = payloads
+
+    async def delete(self, key: ArtifactKey) -> Deleted:
+        probed = False
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            self._versions.forget(key)
+            found = await self._versions.places(key)
+            if not found or found[-1]["document_type"] == STUB:
+                # Nothing to delete, as far as this replica knows.
+                if probed or not await self._container.probe(key.place_id(0), key.partition):
+                    return NOTHING
+                probed = True
+                continue
+            head = found[-1]
+            if head["document_type"] == TOMBSTONE:
+                return await self.finish(key.scope, found)
+            place = place_of(head["id"]) + 1
+            tombstone = tombstone_document(key.place_id(place), key.partition)
+            try:
+                etag = await self._container.create(tombstone)
+            except Conflict:  # a saver or a deleter was faster, or our own answer was lost
+                continue
+            return await self.finish(key.scope, [*found, tombstone | {"_etag": etag}])
+        raise UnavailableError(
+            "delete_artifact: the artifact is saved by others all the time. It is not deleted."
+        )
+
+    async def finish(self, scope: Scope, places: list[Document]) -> Deleted:
+        """What a tombstone at the last place leaves to be done."""
+        tombstone = places[-1]
+        removed = await self.bury(scope.partition, places)
+        collected = await self._payloads.collect(scope)
+        if "ttl" not in tombstone:
+            cleaned = tombstone_document(tombstone["id"], scope.partition, cleaned=True)
+            # Somebody else may have done it, or begun a new life there.
+            with contextlib.suppress(PreconditionFailed, NotFound):
+                await self._container.replace(cleaned, tombstone["_etag"])
+        return Deleted(removed, collected.payloads)
+
+    async def bury(self, partition: str, places: list[Document]) -> int:
+        """Dead versions become stubs. Only then may anything else take the tombstone's place."""
+        dead = [each for each in places[:-1] if each["document_type"] == VERSION]
+
+        async def replace(body: Document) -> None:
+            with contextlib.suppress(PreconditionFailed, NotFound):  # it is one already
+                await self._container.replace(stub_document(body["id"], partition), body["_etag"])
+
+        for start in range(0, len(dead), _AT_ONCE):
+            await together(*map(replace, dead[start : start + _AT_ONCE]))
+        return len(dead)
+
+    async def forget_name(self, partition: str, name: str) -> bool:
+        """Removes the stub at place 0 if nothing else is left of a deleted name. Who saves the
+        name at the same time replaces that stub, so that one of the two fails."""
+        first = place_id(name, 0)
+        text = "SELECT c.id, c.document_type, c._etag FROM c WHERE c.id >= @first AND c.id < @last"
+        parameters = {"first": f"v{name}.", "last": f"v{name}/"}
+        found = await self._container.query(text, parameters, partition)
+        if len(found) != 1 or found[0]["id"] != first or found[0]["document_type"] != STUB:
+            return False
+        try:
+            await self._container.delete(first, partition, found[0]["_etag"])
+        except (PreconditionFailed, NotFound):
+            return False
+        return True

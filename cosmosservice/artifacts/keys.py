@@ -1,0 +1,168 @@
+"""Which artifact is meant: its scope, which is its partition, and the ids of its documents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+from urllib.parse import quote
+
+from google.adk.errors.input_validation_error import InputValidationError
+
+from cosmosservice.errors import InvalidIdError
+
+USER_PREFIX: Final = "user:"
+MAX_NAME_BYTES: Final = 4_096
+PLACE_DIGITS: Final = 10
+
+_RESERVED = frozenset({"apps", "users", "sessions", "artifacts", "versions"})
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One session of a user or, without a session, what all sessions of the user share."""
+
+    app_name: str
+    user_id: str
+    session_id: str | None
+
+    @classmethod
+    def named(cls, app_name: str, user_id: str, session_id: str | None) -> Scope:
+        """As callers name it: checked."""
+        _check_segment(app_name, "app_name")
+        _check_segment(user_id, "user_id")
+        if session_id is not None:
+            _check_segment(session_id, "session_id")
+        return cls(app_name, user_id, session_id)
+
+    @classmethod
+    def of_partition(cls, partition: str) -> Scope:
+        """Of which nothing else is known."""
+        scope = cls("", "", None)
+        scope.__dict__["partition"] = partition
+        return scope
+
+    @cached_property
+    def partition(self) -> str:
+        """A digest: of any length and alphabet, and it tells nothing once the rest is erased."""
+        parts = [self.app_name, self.user_id]
+        if self.session_id is not None:
+            parts.append(self.session_id)
+        return _digest(json.dumps(parts))
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """What a document says of it, for people and for erasing by user."""
+        found = {"app_name": self.app_name, "user_id": self.user_id}
+        return found if self.session_id is None else found | {"session_id": self.session_id}
+
+
+@dataclass(frozen=True)
+class ArtifactKey:
+    """One artifact: a name in a scope."""
+
+    scope: Scope
+    filename: str
+
+    @classmethod
+    def named(
+        cls, app_name: str, user_id: str, filename: str, session_id: str | None
+    ) -> ArtifactKey:
+        """As callers name it: `user:` names belong to the user, all others to a session."""
+        _check_text(filename, "filename")
+        if filename.startswith(USER_PREFIX):
+            return cls(Scope.named(app_name, user_id, None), filename)
+        if session_id is None:
+            raise InputValidationError("Session ID must be provided for session-scoped artifacts.")
+        return cls(Scope.named(app_name, user_id, session_id), filename)
+
+    @property
+    def partition(self) -> str:
+        return self.scope.partition
+
+    @cached_property
+    def name_digest(self) -> str:
+        return _digest(self.filename)
+
+    def place_id(self, place: int) -> str:
+        return place_id(self.name_digest, place)
+
+    @property
+    def id_range(self) -> dict[str, str]:
+        """Parameters of queries for all places of this name ('/' follows '.')."""
+        return {"first": f"v{self.name_digest}.", "last": f"v{self.name_digest}/"}
+
+    def canonical_uri(self, version: int) -> str:
+        """In a scheme of our own: ADK hands http, https and gs to models, which cannot get in."""
+        scope = self.scope
+        where = f"apps/{quote(scope.app_name, safe='')}/users/{quote(scope.user_id, safe='')}"
+        if scope.session_id is not None:
+            where += f"/sessions/{quote(scope.session_id, safe='')}"
+        return f"cosmosdb://{where}/artifacts/{quote(self.filename, safe='/:')}/versions/{version}"
+
+
+def place_id(name_digest: str, place: int) -> str:
+    return f"v{name_digest}.{place:0{PLACE_DIGITS}d}"
+
+
+def name_digest_of(document_id: str) -> str:
+    """Of the id of a place."""
+    return document_id[1:].partition(".")[0]
+
+
+def place_of(document_id: str) -> int:
+    return int(document_id.rpartition(".")[2])
+
+
+def payload_id(upload: str) -> str:
+    return f"p{upload}"
+
+
+def piece_id(upload: str, number: int) -> str:
+    return f"c{upload}.{number:06d}"
+
+
+def piece_range(upload: str) -> dict[str, str]:
+    return {"first": f"c{upload}.", "last": f"c{upload}/"}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).digest()[:16].hex()
+
+
+def _check_text(value: str, name: str) -> None:
+    if not isinstance(value, str):
+        raise InputValidationError(f"{name} must be a string, not {type(value).__name__}.")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise InvalidIdError(
+            f"The {name} contains half of a surrogate pair, which is not text. Nothing was stored."
+        ) from None
+    if size > MAX_NAME_BYTES:
+        raise InvalidIdError(
+            f"The {name} has {size:,} bytes; at most {MAX_NAME_BYTES:,} can be kept. Nothing was"
+            " stored."
+        )
+
+
+def _check_segment(value: str, name: str) -> None:
+    """ADK's rules of 2.13, the same on every version: its other services make paths of these."""
+    _check_text(value, name)
+    if not value.strip():
+        raise InputValidationError(f"{name} must not be empty.")
+    if "\x00" in value:
+        raise InputValidationError(f"{name} must not contain null bytes.")
+    if value.startswith(("/", "\\")):
+        raise InputValidationError(f"{name} must not be an absolute path or start with a slash.")
+    if _DRIVE.match(value):
+        raise InputValidationError(f"{name} must not be drive-qualified.")
+    segments = value.replace("\\", "/").split("/")
+    if value == "." or ".." in segments:
+        raise InputValidationError(f"{name} must not contain traversal segments.")
+    if len(segments) > 1 and not _RESERVED.isdisjoint(each.casefold() for each in segments):
+        raise InputValidationError(f"{name} must not contain reserved path segments.")

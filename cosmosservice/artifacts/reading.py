@@ -1,0 +1,184 @@
+"""Reading: versions with their payloads, whole or in parts, and every byte checked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
+
+from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import NotFound
+from cosmosservice.artifacts.bodies import Bodies, MissingPiece
+from cosmosservice.artifacts.keys import ArtifactKey, payload_id
+from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads, piece_digest
+from cosmosservice.artifacts.versions import Versions
+from cosmosservice.data_converters import decode_state
+from cosmosservice.data_converters.scalars import decode_bytes
+from cosmosservice.errors import DamagedArtifactError
+
+_AT_ONCE = 4
+_SANE_CLOCK = 10.0  # seconds that a saver's clock may differ from the server's
+_LARGEST_PIECE = 64 * 1024 * 1024
+
+
+class Extent(NamedTuple):
+    """Where a payload is, as its version says: plausible, not yet true."""
+
+    bytes: int
+    sha256: str
+    upload: str
+    store: str
+    pieces: int
+    piece_bytes: int
+
+    def size_of(self, number: int) -> int:
+        return min(self.piece_bytes, self.bytes - number * self.piece_bytes)
+
+
+class Reading:
+    """Lives on one event loop."""
+
+    def __init__(self, container: Container, versions: Versions, payloads: Payloads) -> None:
+        self._container = container
+        self._versions = versions
+        self._payloads = payloads
+
+    async def payload(self, key: ArtifactKey, document: Document) -> bytes | None:
+        """All bytes of a version; None if it has none of its own. Raises MissingPiece if they
+        are not there: then the version may be deleted."""
+        if "sha256" not in document:
+            return None
+        if "payload" not in document:
+            return _inline(document)
+        extent = extent_of(document)
+        bodies = self._payloads.bodies_of(extent.store)
+        whole = await bodies.get_all(key.scope, extent.upload, extent.bytes)
+        if whole is None:
+            pieces = in_order(extent.pieces, lambda n: self._piece(key, extent, bodies, n))
+            whole = b"".join([piece async for piece in pieces])
+        if len(whole) != extent.bytes:
+            raise MissingPiece(f"it has {len(whole):,} bytes instead of {extent.bytes:,}")
+        _compare(await asyncio.to_thread(hashlib.sha256, whole), extent.sha256)
+        return whole
+
+    async def _piece(self, key: ArtifactKey, extent: Extent, bodies: Bodies, number: int) -> bytes:
+        size = extent.size_of(number)
+        start = number * extent.piece_bytes
+        piece = await bodies.get(key.scope, extent.upload, number, start, size)
+        if len(piece) != size:
+            raise MissingPiece(f"piece {number} has {len(piece):,} bytes instead of {size:,}")
+        return piece
+
+    async def checked_piece(
+        self, key: ArtifactKey, extent: Extent, digests: str, number: int
+    ) -> bytes:
+        """One piece, with its own digest: for those who do not read them all."""
+        bodies = self._payloads.bodies_of(extent.store)
+        piece = await self._piece(key, extent, bodies, number)
+        try:
+            wanted = piece_digest(digests, number)
+        except (ValueError, IndexError):
+            raise MissingPiece("its digests cannot be read") from None
+        if not hmac.compare_digest(hashlib.sha256(piece).digest(), wanted):
+            raise MissingPiece(f"the checksum of piece {number} is wrong")
+        return piece
+
+    async def digests(self, key: ArtifactKey, extent: Extent) -> str:
+        try:
+            found: Any = await self._container.read(payload_id(extent.upload), key.partition)
+            if found["digest"] != extent.sha256:
+                raise MissingPiece("its checksum is wrong")
+            return str(found["digests"])
+        except (NotFound, KeyError):
+            raise MissingPiece("its payload document is missing") from None
+
+    async def explain(self, key: ArtifactKey, document: Document, problem: str) -> None:
+        """Returns if the version is deleted by now; else its payload is damaged."""
+        await self._container.probe(document["id"], key.partition)
+        now = await self._versions.find(key, document["version"])
+        if now is not None and now["save"] == document.get("save"):
+            raise damaged(document, problem)
+
+
+async def in_order(count: int, get: Callable[[int], Any]) -> AsyncIterator[bytes]:
+    """Piece after piece, while the next few are on their way."""
+    ahead: deque[asyncio.Task[bytes]] = deque()
+    following = 0
+    try:
+        while ahead or following < count:
+            while following < count and len(ahead) < _AT_ONCE:
+                ahead.append(asyncio.ensure_future(get(following)))
+                following += 1
+            yield await ahead.popleft()
+    finally:
+        for task in ahead:
+            task.cancel()
+        await asyncio.gather(*ahead, return_exceptions=True)
+
+
+def extent_of(document: Document) -> Extent:
+    """Checked before anything is allocated or read by it."""
+    payload = document.get("payload")
+    try:
+        assert isinstance(payload, dict)
+        extent = Extent(
+            document["bytes"],
+            document["sha256"],
+            payload["upload"],
+            payload["store"],
+            payload["pieces"],
+            payload["piece_bytes"],
+        )
+        numbers = extent.bytes, extent.pieces, extent.piece_bytes
+        assert all(type(each) is int and each > 0 for each in numbers)
+        assert extent.pieces <= MAX_PIECES
+        assert extent.piece_bytes <= _LARGEST_PIECE
+        assert extent.pieces == -(-extent.bytes // extent.piece_bytes)
+        assert isinstance(extent.upload, str)
+        assert isinstance(extent.store, str)
+    except (AssertionError, KeyError, TypeError):
+        raise damaged(document, "what it says of its payload is impossible") from None
+    return extent
+
+
+def _inline(document: Document) -> bytes:
+    try:
+        data = decode_bytes(document["data"])
+        length = document["bytes"]
+    except (KeyError, TypeError, ValueError):
+        raise damaged(document, "its payload cannot be read") from None
+    if len(data) != length:
+        raise damaged(document, "its length is wrong")
+    if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), str(document["sha256"])):
+        raise damaged(document, "its checksum is wrong")
+    return data
+
+
+def _compare(found: Any, wanted: str) -> None:
+    if not hmac.compare_digest(found.hexdigest(), str(wanted)):
+        raise MissingPiece("its checksum is wrong")
+
+
+def damaged(document: Document, problem: str) -> DamagedArtifactError:
+    return DamagedArtifactError(
+        f"Version {document.get('version')} of the artifact is damaged: {problem}. Nothing of it"
+        " was returned. Other versions are not affected."
+    )
+
+
+def created_at(document: Document) -> float:
+    """When it was saved, by the saver's clock: finer than the server's. If that clock was wrong,
+    by the server's."""
+    server = float(document["_ts"])
+    saver = document.get("created_at")
+    if isinstance(saver, int | float) and abs(saver - server) < _SANE_CLOCK:
+        return float(saver)
+    return server
+
+
+def metadata_of(document: Document) -> dict[str, Any]:
+    found = document.get("custom_metadata")
+    return decode_state(found) if isinstance(found, dict) else {}

@@ -1,0 +1,246 @@
+"""Saving: the payload goes first, the version document commits.
+
+    small   create version            one request; the payload is in the document
+    large   find or upload payload → make it ready and create version, in one transaction
+
+Whoever finds its place taken takes the next one, without sending a large payload again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from cosmosservice.account.container import Container, Document, Write
+from cosmosservice.account.failures import (
+    BatchRefused,
+    Conflict,
+    NotFound,
+    PreconditionFailed,
+)
+from cosmosservice.account.retries import CONTENTION
+from cosmosservice.artifacts.deleting import Deletion
+from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
+from cosmosservice.artifacts.keys import ArtifactKey, place_of
+from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, sha256
+from cosmosservice.artifacts.versions import Place, Versions
+from cosmosservice.data_converters import encode_state, to_json, wire_size
+from cosmosservice.data_converters.scalars import encode_bytes
+from cosmosservice.errors import StorageError, TooLargeError, UnavailableError
+from cosmosservice.hosting.concurrency import together
+
+logger = logging.getLogger("cosmosservice")
+
+# The largest payload inside a version document. Queries that list names or versions are charged
+# for the documents that they read: with 64 KB an artifact adds 6 RU to every list, with 256 KB 26.
+INLINE_BYTES = 64 * 1024
+_MAX_FIELDS = 1_000_000  # bytes of metadata and of the part without its payload
+_UPLOAD_ATTEMPTS = 4
+_IN_THREAD = 1024 * 1024  # bytes from which hashing takes long enough to be done elsewhere
+
+
+@dataclass
+class Draft:
+    """A version that is to be saved: all but its number and its payload."""
+
+    rest: Any
+    mime_type: str | None
+    custom_metadata: dict[str, Any] | None
+    save: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def fields(self, operation: str) -> Document:
+        found: Document = {"save": self.save, "created_at": time.time(), "part": self.rest}
+        if self.mime_type is not None:
+            found["mime_type"] = self.mime_type
+        if self.custom_metadata:
+            found["custom_metadata"] = encode_state(self.custom_metadata)
+        size = wire_size(to_json(found))
+        if size > _MAX_FIELDS:
+            raise TooLargeError(
+                f"{operation}: the artifact's metadata would take {size:,} bytes; at most"
+                f" {_MAX_FIELDS:,} can be kept besides the payload. Nothing was stored."
+            )
+        return found
+
+
+class _Ours(Exception):
+    """The place is taken by this very save: its answer was lost."""
+
+
+class Saving:
+    """Lives on one event loop."""
+
+    def __init__(
+        self,
+        container: Container,
+        versions: Versions,
+        payloads: Payloads,
+        deletion: Deletion,
+        inline_bytes: int = INLINE_BYTES,
+    ) -> None:
+        self._container = container
+        self._versions = versions
+        self._payloads = payloads
+        self._deletion = deletion
+        self.inline_bytes = inline_bytes
+
+    async def save(self, key: ArtifactKey, draft: Draft, payload: bytes | None) -> int:
+        fields = draft.fields("save_artifact")
+        if payload is None:
+            return await self._commit(key, draft.save, fields, None)
+        digest = await _sha256(payload)
+        fields |= {"bytes": len(payload), "sha256": digest}
+        if len(payload) <= self.inline_bytes:
+            fields["data"] = encode_bytes(payload)
+            return await self._commit(key, draft.save, fields, None)
+        for _ in range(_UPLOAD_ATTEMPTS):
+            # Side by side: most payloads are new. An upload of one request is not announced: should
+            # somebody take it for a leftover, it is sent again.
+            announced = not self._payloads.at_once
+            (upload, left), new = await together(
+                self._payloads.find(key.scope, digest),
+                self._payloads.begin(key.scope, announced=announced),
+            )
+            if upload is None:
+                upload = await self._upload(new, payload, digest)
+            else:
+                await self._payloads.abandon(new)
+            try:
+                version = await self._use(key, draft, fields, upload)
+            except PayloadGone:
+                continue
+            if left:
+                await self._tidy(key)
+            return version
+        raise UnavailableError(
+            "save_artifact: the payload was removed by others each time. Nothing was stored."
+        )
+
+    async def finish_stream(
+        self, key: ArtifactKey, draft: Draft, upload: Upload, digest: str
+    ) -> int:
+        """Commits an upload whose pieces are all there. The same bytes may be there already."""
+        fields = draft.fields("save_artifact_stream")
+        fields |= {"bytes": sum(upload.sizes), "sha256": digest}
+        upload.describe(digest)
+        same, left = await self._payloads.find(key.scope, digest)
+        if same is not None:
+            with contextlib.suppress(PayloadGone):
+                version = await self._use(key, draft, fields, same)
+                await self._payloads.discard(upload)
+                return version
+        await self._payloads.seal(upload)
+        try:
+            version = await self._use(key, draft, fields, upload)
+        except PayloadGone:
+            raise StorageError(
+                "save_artifact_stream: the upload was removed while it was under way. Nothing was"
+                " stored; save it again."
+            ) from None
+        if left:
+            await self._tidy(key)
+        return version
+
+    async def _upload(self, upload: Upload, payload: bytes, digest: str) -> Upload:
+        try:
+            await self._payloads.put_all(upload, payload)
+        except Exception:
+            await self._payloads.discard(upload)
+            raise
+        upload.describe(digest)
+        return upload
+
+    async def _use(self, key: ArtifactKey, draft: Draft, fields: Document, upload: Upload) -> int:
+        try:
+            return await self._commit(key, draft.save, fields | {"payload": upload.named}, upload)
+        except (StorageError, TooLargeError):
+            if upload.is_new:  # if it is committed all the same, its etag keeps it
+                await self._payloads.discard(upload)
+            raise
+
+    async def _tidy(self, key: ArtifactKey) -> None:
+        """The version is saved: what others left behind is no reason to fail."""
+        try:
+            await self._payloads.collect(key.scope)
+        except Exception as problem:
+            logger.debug("Leftovers stay behind: %s", type(problem).__name__)
+
+    async def _commit(
+        self, key: ArtifactKey, save: str, fields: Document, upload: Upload | None
+    ) -> int:
+        place = self._versions.guess(key)
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt - 1)
+            document = version_document(key, place.number, place.version, fields)
+            try:
+                await self._write(key, place, document, upload)
+            except (Conflict, PreconditionFailed, NotFound, BatchRefused) as refused:
+                self._versions.forget(key)
+                try:
+                    following = await self._look(key, place, save)
+                except _Ours:
+                    pass  # the answer was lost
+                else:
+                    if isinstance(refused, BatchRefused) and refused.place == 0:
+                        raise PayloadGone from None
+                    place = following
+                    continue
+            self._versions.taken(key, place)
+            return place.version
+        raise UnavailableError(
+            "save_artifact: others save or delete the same name all the time. Nothing was stored."
+        )
+
+    async def _write(
+        self, key: ArtifactKey, place: Place, document: Document, upload: Upload | None
+    ) -> None:
+        if upload is not None:
+            await self._container.batch(key.partition, [upload.use(), Write(document, place.etag)])
+        elif place.etag is not None:
+            await self._container.replace(document, place.etag)
+        else:
+            await self._container.create(document)
+
+    async def _look(self, key: ArtifactKey, place: Place, save: str) -> Place:
+        """Where to go instead of a place that was refused. Raises _Ours."""
+        head, there = await together(self._versions.head(key), self._versions.at(key, place))
+        if there is not None and there.get("save") == save:
+            raise _Ours
+        if head is None:
+            return Place(0, 0)
+        number = place_of(head["id"])
+        if head["document_type"] == VERSION:
+            return Place(number + 1, head["version"] + 1)
+        if head["document_type"] == TOMBSTONE and "ttl" not in head:
+            # Whoever deletes may still be at it. Nothing of the old life may outlast its end.
+            places = await self._versions.places(key)
+            if places and places[-1]["id"] == head["id"]:
+                await self._deletion.bury(key.partition, places)
+        return Place(number, 0, head["_etag"])
+
+
+async def _sha256(payload: bytes) -> str:
+    if len(payload) < _IN_THREAD:
+        return sha256(payload)
+    return await asyncio.to_thread(sha256, payload)
+
+
+class Hashing:
+    """The digest of a stream, and of each of its pieces."""
+
+    def __init__(self) -> None:
+        self._whole = hashlib.sha256()
+
+    def add(self, piece: bytes) -> bytes:
+        self._whole.update(piece)
+        return hashlib.sha256(piece).digest()
+
+    @property
+    def digest(self) -> str:
+        return self._whole.hexdigest()

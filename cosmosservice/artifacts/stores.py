@@ -1,0 +1,82 @@
+"""The artifact store as an account opens it: one on each event loop that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cosmosservice.artifacts.documents import ARTIFACTS_CONTAINER
+
+if TYPE_CHECKING:
+    from cosmosservice.account.connection import Connection
+    from cosmosservice.account.settings import Settings
+    from cosmosservice.artifacts.bodies import Bodies
+    from cosmosservice.artifacts.store import ArtifactStore
+
+
+# Operations of a few small requests. The others take as long as their payloads need.
+_BOUNDED = frozenset(
+    {"list_artifact_keys", "list_versions", "list_artifact_versions", "get_artifact_version"}
+)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes. Tests use small ones."""
+
+    inline: int | None = None
+    piece: int | None = None
+    blob_piece: int | None = None
+
+
+class ArtifactStores:
+    """Names the containers of an artifact service, and opens its stores."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        blobs: str | None,
+        blob_credential: Any = None,
+        sizes: Sizes | None = None,
+    ) -> None:
+        self._container = settings.artifact_container
+        self._blobs = blobs
+        self._blob_credential = blob_credential
+        self._sizes = sizes or Sizes()
+
+    async def open(self, connection: Connection) -> ArtifactStore:
+        from cosmosservice.artifacts.bodies import PIECE_BYTES, Pieces
+        from cosmosservice.artifacts.saving import INLINE_BYTES
+        from cosmosservice.artifacts.store import ArtifactStore
+
+        sizes = self._sizes
+        container = await connection.container(ARTIFACTS_CONTAINER, self._container)
+        pieces = Pieces(container, sizes.piece or PIECE_BYTES)
+        bodies: dict[str, Bodies] = {pieces.name: pieces}
+        if self._blobs is not None:
+            bodies["blobs"] = await self._open_blobs(self._blobs, connection)
+        return ArtifactStore(container, bodies, inline_bytes=sizes.inline or INLINE_BYTES)
+
+    async def _open_blobs(self, where: str, connection: Connection) -> Bodies:
+        from cosmosservice.artifacts.blobs import PIECE_BYTES, BlobBodies, is_connection_string
+
+        credential = self._blob_credential or connection.token_credential
+        piece = self._sizes.blob_piece or PIECE_BYTES
+        opened = BlobBodies.open(where, self._container, credential, piece)
+        try:
+            # A key may create containers, as in Cosmos DB; an identity is given one.
+            if is_connection_string(where) and connection.creates_containers:
+                await opened.ensure()
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
+
+    @property
+    def bounded(self) -> Collection[str]:
+        return _BOUNDED
+
+    def target(self, operation: str) -> str | None:
+        return self._container

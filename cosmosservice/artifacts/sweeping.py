@@ -1,0 +1,167 @@
+"""Erasing a scope for good, and sweeping up what saves and deletes that were cut short left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cosmosservice.account.container import Container, Document
+from cosmosservice.artifacts.bodies import BLOBS, Bodies
+from cosmosservice.artifacts.deleting import Deletion
+from cosmosservice.artifacts.documents import (
+    PAYLOAD,
+    PIECE,
+    REMOVED,
+    STUB,
+    TOMBSTONE,
+    VERSION,
+)
+from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of
+from cosmosservice.artifacts.payloads import Payloads
+from cosmosservice.errors import UnavailableError
+
+Progress = Callable[[int, int], None]  # (scopes done, scopes in all)
+
+_ROUNDS = 10
+NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE c.document_type = '{VERSION}'"
+LEFT = (
+    f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{PIECE}')"
+    f" OR (c.document_type = '{PAYLOAD}' AND c.status != '{REMOVED}')"
+)
+OF_USER = (
+    "SELECT DISTINCT c.session_id FROM c WHERE c.app_name = @app AND c.user_id = @user"
+    " AND IS_DEFINED(c.session_id)"
+)
+SWEPT = (
+    "SELECT DISTINCT c.scope, c.app_name, c.user_id, c.session_id FROM c"
+    f" WHERE c.document_type IN ('{PAYLOAD}', '{PIECE}')"
+)
+UNFINISHED = (
+    "SELECT c.id, c.scope, c.document_type FROM c WHERE"
+    f" (c.document_type = '{TOMBSTONE}' AND NOT IS_DEFINED(c.ttl)) OR c.document_type = '{STUB}'"
+)
+OF_PLACES = (
+    "SELECT c.id, c.document_type, c._etag, c.ttl FROM c"
+    " WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
+)
+
+
+@dataclass
+class ArtifactPurgeReport:
+    """What a purge erased."""
+
+    artifacts: int = 0
+    versions: int = 0
+    payloads: int = 0  # of those that were not in a version document
+
+    def add(self, other: ArtifactPurgeReport) -> None:
+        self.artifacts += other.artifacts
+        self.versions += other.versions
+        self.payloads += other.payloads
+
+
+@dataclass
+class SweepReport:
+    """What a sweep removed: nothing that is in use."""
+
+    scopes: int = 0  # that were looked at
+    payloads: int = 0
+    pieces: int = 0  # documents or blobs, of those payloads or without any
+    deletions: int = 0  # that were finished
+    names: int = 0  # of which the last trace was removed
+
+
+class Sweeping:
+    """Lives on one event loop."""
+
+    def __init__(
+        self,
+        container: Container,
+        bodies: Mapping[str, Bodies],
+        payloads: Payloads,
+        deletion: Deletion,
+    ) -> None:
+        self._container = container
+        self._bodies = bodies
+        self._payloads = payloads
+        self._deletion = deletion
+
+    # --- erasing
+
+    async def purge(self, scope: Scope) -> ArtifactPurgeReport:
+        """Deletes every name, then every payload. Ends when a scan finds nothing."""
+        report = ArtifactPurgeReport()
+        for _ in range(_ROUNDS):
+            # Behind a probe, a read is at least as new as what was acknowledged before.
+            await self._container.probe("p", scope.partition)
+            names = await self._container.query(NAMES, {}, scope.partition)
+            for name in map(str, names):
+                removed = await self._deletion.delete(ArtifactKey(scope, name))
+                report.versions += removed.versions
+                report.artifacts += removed.versions > 0
+                report.payloads += removed.payloads
+            collected = await self._payloads.collect(scope, everything=True)
+            ownerless = await self._payloads.collect_ownerless(scope)
+            report.payloads += collected.payloads
+            if not ownerless.pieces and not await self._left(scope):
+                return report
+        raise UnavailableError(
+            "purge_artifacts: artifacts are saved while they are erased. Stop what saves them, and"
+            " purge again."
+        )
+
+    async def _left(self, scope: Scope) -> bool:
+        return bool(await self._container.query(LEFT, {}, scope.partition))
+
+    async def scopes_of_user(self, app_name: str, user_id: str) -> list[Scope]:
+        """The user's own, and those of sessions that have something."""
+        found = await self._container.query(OF_USER, {"app": app_name, "user": user_id})
+        sessions = sorted({str(each["session_id"]) for each in found})
+        return [Scope(app_name, user_id, session) for session in (None, *sessions)]
+
+    # --- sweeping
+
+    async def sweep(self, progress: Progress | None = None) -> SweepReport:
+        """Looks at every scope that has anything a save or a delete may have left."""
+        report = SweepReport()
+        unfinished = await self._container.query(UNFINISHED, {})
+        found = await self._container.query(SWEPT, {})
+        scopes = {body["scope"]: _scope(body) for body in found}
+        await self._add_scopes_of_blobs(scopes)
+        report.scopes = len(scopes.keys() | {body["scope"] for body in unfinished})
+        total = len(scopes) + len(unfinished)
+        for done, scope in enumerate(scopes.values(), 1):
+            removed = await self._payloads.collect(scope)
+            ownerless = await self._payloads.collect_ownerless(scope)
+            report.payloads += removed.payloads
+            report.pieces += removed.pieces + ownerless.pieces
+            if progress is not None:
+                progress(done, total)
+        for done, body in enumerate(unfinished, len(scopes) + 1):
+            await self._finish(body, report)
+            if progress is not None:
+                progress(done, total)
+        return report
+
+    async def _finish(self, body: Document, report: SweepReport) -> None:
+        partition, name = body["scope"], name_digest_of(body["id"])
+        if body["document_type"] == STUB:
+            report.names += await self._deletion.forget_name(partition, name)
+            return
+        parameters = {"first": f"v{name}.", "last": f"v{name}/"}
+        places = await self._container.query(OF_PLACES, parameters, partition)
+        if places and places[-1]["id"] == body["id"]:
+            await self._deletion.finish(Scope.of_partition(partition), places)
+            report.deletions += 1
+
+    async def _add_scopes_of_blobs(self, scopes: dict[str, Scope]) -> None:
+        blobs = self._bodies.get(BLOBS)
+        if blobs is None:
+            return
+        async for partition in blobs.partitions():  # type: ignore[attr-defined]
+            scopes.setdefault(partition, Scope.of_partition(partition))
+
+
+def _scope(body: Document) -> Scope:
+    scope = Scope(body["app_name"], body["user_id"], body.get("session_id"))
+    return scope if scope.partition == body["scope"] else Scope.of_partition(body["scope"])

@@ -1,0 +1,118 @@
+"""`cosmosservice artifacts …`: look at artifacts, get them, put them, delete them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cosmosservice.cli.console import Command, json_option, run, uri_option
+
+
+def some_scope(command: Command) -> Command:
+    """--app and --user, perhaps --session, and --uri."""
+    app = click.option("--app", "app_name", required=True, help="Name of the app.")
+    user = click.option("--user", "user_id", required=True, help="Id of the user.")
+    session = click.option(
+        "--session", "session_id", help="Id of the session; not needed for user: names."
+    )
+    return app(user(session(uri_option(command))))
+
+
+one_version = click.option(
+    "--version", type=click.IntRange(0), help="This one instead of the latest."
+)
+name_argument = click.argument("filename", metavar="NAME")
+
+
+@click.group()
+def artifacts() -> None:
+    """Look at artifacts, get them, put them, delete them."""
+
+
+@artifacts.command("list")
+@some_scope
+@json_option
+def list_(uri: str | None, as_json: bool, **scope: Any) -> None:
+    """List the artifacts of a session and of its user."""
+    from cosmosservice.cli import artifact_work
+
+    run(artifact_work.list_artifacts(uri, scope, as_json=as_json))
+
+
+@artifacts.command()
+@some_scope
+@name_argument
+@json_option
+def versions(uri: str | None, filename: str, as_json: bool, **scope: Any) -> None:
+    """List the versions of an artifact."""
+    from cosmosservice.cli import artifact_work
+
+    run(artifact_work.versions(uri, scope | {"filename": filename}, as_json=as_json))
+
+
+@artifacts.command()
+@some_scope
+@name_argument
+@one_version
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file; without it, stdout.",
+)
+def get(
+    uri: str | None, filename: str, version: int | None, output: Path | None, **scope: Any
+) -> None:
+    """Write the bytes of an artifact to a file or to stdout."""
+    from cosmosservice.cli import artifact_work
+
+    run(artifact_work.get(uri, scope | {"filename": filename, "version": version}, output))
+
+
+@artifacts.command()
+@some_scope
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--name", "filename", help="Of the artifact; without it, the file's own.")
+@click.option("--mime-type", help="Without it, guessed from the name.")
+@json_option
+def put(
+    uri: str | None,
+    file: Path,
+    filename: str | None,
+    mime_type: str | None,
+    as_json: bool,
+    **scope: Any,
+) -> None:
+    """Save a file as the next version of an artifact."""
+    from cosmosservice.cli import artifact_work
+
+    name = filename or file.name
+    run(artifact_work.put(uri, scope | {"filename": name}, file, mime_type, as_json=as_json))
+
+
+@artifacts.command()
+@some_scope
+@name_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(uri: str | None, filename: str, yes: bool, **scope: Any) -> None:
+    """Delete an artifact, all its versions, for good."""
+    from cosmosservice.cli import artifact_work
+
+    if not yes:
+        click.confirm(f"Delete all versions of {filename!r} for good?", abort=True, err=True)
+    run(artifact_work.delete(uri, scope | {"filename": filename}))
+
+
+@artifacts.command()
+@uri_option
+@json_option
+def sweep(uri: str | None, as_json: bool) -> None:
+    """Remove what interrupted saves and deletes left behind.
+
+    Takes nothing that is in use. Uploads that were interrupted less than a day ago stay.
+    """
+    from cosmosservice.cli import artifact_work
+
+    run(artifact_work.sweep(uri, as_json=as_json))

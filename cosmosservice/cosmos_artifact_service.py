@@ -1,0 +1,349 @@
+"""CosmosArtifactService: ADK's artifacts on Azure Cosmos DB and Blob Storage."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from google.genai import types
+from typing_extensions import Unpack, override
+
+from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.service import AccountService
+from cosmosservice.artifacts import references
+from cosmosservice.artifacts.keys import ArtifactKey, Scope
+from cosmosservice.artifacts.parts import blob_part, divided, ensure_part, reference_of
+from cosmosservice.artifacts.saving import Draft, Hashing
+from cosmosservice.artifacts.stores import ArtifactStores, Sizes
+from cosmosservice.artifacts.streams import ArtifactReader, Opened, Source, blocks
+from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, Progress, SweepReport
+from cosmosservice.hosting.concurrency import GRACE
+
+if TYPE_CHECKING:
+    from azure.cosmos.aio import CosmosClient
+
+    from cosmos_emulator import Emulator
+    from cosmosservice.account.connection import Ensure
+    from cosmosservice.artifacts.payloads import Upload
+    from cosmosservice.artifacts.store import ArtifactStore
+
+__all__ = ["ArtifactReader", "CosmosArtifactService"]
+
+_AHEAD = 3  # pieces of a stream that are on their way at a time
+
+
+class ArtifactOptions(TypedDict, total=False):
+    """Options of an artifact service on the embedded emulator."""
+
+    database: str | None
+    artifact_container: str | None
+    blobs: str | None
+    timeout: float | None
+    ensure: Ensure | None
+    on_request_charge: OnRequestCharge | None
+
+
+class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService):
+    """Versioned files of ADK agents on Azure Cosmos DB.
+
+        artifacts container, partition = a session of a user, or the user for user: names
+        ┌──────────────────────────────────────────┐
+        │ report.pdf  0  1  2 …  one document each │ ──▶ payload: up to 64 KB in the document,
+        │ notes.txt   0 …        created, never    │     larger in pieces beside it, or a blob
+        │                        changed           │
+        └──────────────────────────────────────────┘
+
+    Saving creates the next document of a name. Any number of event loops and threads may use one
+    service, and any number of processes one store.
+    """
+
+    def __init__(
+        self,
+        *,
+        account: CosmosAccount | None = None,
+        endpoint: str | None = None,
+        credential: Any = None,
+        database: str | None = None,
+        artifact_container: str | None = None,
+        blobs: str | None = None,
+        blob_credential: Any = None,
+        uri: str | None = None,
+        timeout: float | None = None,
+        ensure: Ensure | None = None,
+        preferred_regions: Sequence[str] | None = None,
+        client_options: Mapping[str, Any] | None = None,
+        client: CosmosClient | None = None,
+        on_request_charge: OnRequestCharge | None = None,
+        allow_multiple_write_regions: bool = False,
+        _emulator: Emulator | None = None,
+        _sizes: Sizes | None = None,
+    ) -> None:
+        """Without arguments: `COSMOSDB_*` from the environment or `.env`.
+
+        Args:
+          account: the CosmosAccount to use, which other services may share. Without one the
+            service makes its own; the options that are not explained here are those of
+            CosmosAccount.
+          artifact_container: the container in Cosmos DB. Default: "artifacts".
+          blobs: where payloads over 64 KB go: the URL of a blob container, or a connection string
+            of the storage account. Default: COSMOSDB_ARTIFACT_BLOBS; without it, Cosmos DB.
+          blob_credential: a token credential for the blobs. Default: `credential` if that is one,
+            else Entra ID.
+        """
+        settings = self._take_account(
+            account,
+            {"artifact_container": artifact_container, "artifact_blobs": blobs},
+            uri=uri,
+            endpoint=endpoint,
+            database=database,
+            timeout=timeout,
+            credential=credential,
+            ensure=ensure,
+            preferred_regions=preferred_regions,
+            client_options=client_options,
+            client=client,
+            on_request_charge=on_request_charge,
+            allow_multiple_write_regions=allow_multiple_write_regions or None,
+            _emulator=_emulator,
+        )
+        secret = settings.artifact_blobs
+        self._stores = ArtifactStores(
+            settings,
+            blobs=None if secret is None else secret.get_secret_value(),
+            blob_credential=blob_credential,
+            sizes=_sizes,
+        )
+
+    @classmethod
+    def embedded(
+        cls, store: str | Emulator = ":memory:", **options: Unpack[ArtifactOptions]
+    ) -> CosmosArtifactService:
+        """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
+        if isinstance(store, str):
+            return cls(endpoint=f"embedded:{store}", **options)
+        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+
+    # --- BaseArtifactService
+
+    @override
+    async def save_artifact(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        filename: str,
+        artifact: types.Part | dict[str, Any],
+        session_id: str | None = None,
+        custom_metadata: dict[str, Any] | None = None,
+    ) -> int:
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        part = ensure_part(artifact)
+        rest, mime_type, payload = divided(part)
+        uri = reference_of(part) if payload is None else None
+        if uri is not None:
+            references.target_of(uri, app_name, user_id, session_id)
+        draft = Draft(rest, mime_type, custom_metadata)
+        return await self._run(
+            "save_artifact", lambda store: store.saving.save(key, draft, payload), grace=GRACE
+        )
+
+    @override
+    async def load_artifact(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        filename: str,
+        session_id: str | None = None,
+        version: int | None = None,
+    ) -> types.Part | None:
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        return await self._run("load_artifact", lambda store: store.load(key, session_id, version))
+
+    @override
+    async def list_artifact_keys(
+        self, *, app_name: str, user_id: str, session_id: str | None = None
+    ) -> list[str]:
+        scopes = [Scope.named(app_name, user_id, None)]
+        if session_id is not None:
+            scopes.append(Scope.named(app_name, user_id, session_id))
+        return await self._run("list_artifact_keys", lambda store: store.keys(scopes))
+
+    @override
+    async def delete_artifact(
+        self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
+    ) -> None:
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        await self._run("delete_artifact", lambda store: store.deletion.delete(key))
+
+    @override
+    async def list_versions(
+        self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
+    ) -> list[int]:
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        found = await self._run("list_versions", lambda store: store.versions.all(key))
+        return [int(each["version"]) for each in found]
+
+    @override
+    async def list_artifact_versions(
+        self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
+    ) -> list[ArtifactVersion]:
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        return await self._run("list_artifact_versions", lambda store: store.list_versions(key))
+
+    @override
+    async def get_artifact_version(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        filename: str,
+        session_id: str | None = None,
+        version: int | None = None,
+    ) -> ArtifactVersion | None:
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        return await self._run("get_artifact_version", lambda store: store.version(key, version))
+
+    # --- in parts
+
+    async def open_artifact(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        filename: str,
+        session_id: str | None = None,
+        version: int | None = None,
+    ) -> ArtifactReader | None:
+        """A version to be read in parts, with a few pieces in memory; None if there is none."""
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        opened = await self._run(
+            "open_artifact", lambda store: store.open(key, session_id, version)
+        )
+        return None if opened is None else ArtifactReader(opened, self._piece, self._explain)
+
+    async def _piece(self, opened: Opened, number: int) -> bytes:
+        extent = opened.extent
+        assert extent is not None
+        return await self._run(
+            "open_artifact",
+            lambda store: store.reading.checked_piece(opened.key, extent, opened.digests, number),
+        )
+
+    async def _explain(self, opened: Opened, problem: str) -> None:
+        await self._run(
+            "open_artifact",
+            lambda store: store.reading.explain(opened.key, opened.document, problem),
+        )
+
+    async def save_artifact_stream(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        filename: str,
+        data: Source,
+        mime_type: str = "application/octet-stream",
+        session_id: str | None = None,
+        display_name: str | None = None,
+        custom_metadata: dict[str, Any] | None = None,
+    ) -> int:
+        """Saves bytes that come in parts: from a file, or from anything that gives bytes one after
+        the other. A few pieces are in memory at a time."""
+        key = ArtifactKey.named(app_name, user_id, filename, session_id)
+        rest, _, _ = divided(blob_part(mime_type, display_name))
+        draft = Draft(rest, mime_type, custom_metadata)
+        name = "save_artifact_stream"
+        inline, size = await self._run(name, _sizes_of)
+        stream = blocks(data, size)
+        first = await anext(stream, b"")
+        if len(first) <= inline:  # a block that short is the last one
+            return await self._run(
+                name, lambda store: store.saving.save(key, draft, first), grace=GRACE
+            )
+        upload = await self._run(name, lambda store: store.payloads.begin(key.scope))
+        try:
+            digest = await self._send(upload, first, stream)
+            return await self._run(
+                name,
+                lambda store: store.saving.finish_stream(key, draft, upload, digest),
+                grace=GRACE,
+            )
+        except Exception:
+            with contextlib.suppress(Exception):
+                await self._run(name, lambda store: store.payloads.discard(upload))
+            raise
+
+    async def _send(self, upload: Upload, first: bytes, rest: Any) -> str:
+        """Says the digest of all."""
+        name, hashing, number = "save_artifact_stream", Hashing(), 0
+        under_way: set[asyncio.Task[None]] = set()
+        block: bytes | None = first
+        try:
+            while block is not None:
+                upload.digests.append(await asyncio.to_thread(hashing.add, block))
+                upload.sizes.append(len(block))
+                await self._run(name, lambda store: store.payloads.renew(upload))
+                under_way.add(asyncio.create_task(self._put(upload, number, block)))
+                number, block = number + 1, None
+                if len(under_way) >= _AHEAD:
+                    done, under_way = await asyncio.wait(
+                        under_way, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    await asyncio.gather(*done)
+                block = await anext(rest, None)
+            await asyncio.gather(*under_way)
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+        return hashing.digest
+
+    async def _put(self, upload: Upload, number: int, block: bytes) -> None:
+        await self._run(
+            "save_artifact_stream", lambda store: store.payloads.put(upload, number, block)
+        )
+
+    # --- for operators
+
+    async def purge_artifacts(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str | None = None,
+        also_sessions: Sequence[str] = (),
+    ) -> ArtifactPurgeReport:
+        """Erases the artifacts of a session or, without one, all of a user: every version and
+        every payload, in Cosmos DB and in blobs. What remains for 30 days are places without
+        content. It may be called again after it was cut short.
+
+        `also_sessions` names sessions of the user that must be looked at even if a replica that is
+        behind shows nothing of them yet.
+        """
+        named = [Scope.named(app_name, user_id, each) for each in also_sessions]
+        one = Scope.named(app_name, user_id, session_id)
+
+        async def purge(store: ArtifactStore) -> ArtifactPurgeReport:
+            report = ArtifactPurgeReport()
+            if session_id is not None:
+                scopes = {one}
+            else:
+                scopes = {*named, *await store.sweeping.scopes_of_user(app_name, user_id)}
+            for scope in sorted(scopes, key=lambda each: each.session_id or ""):
+                report.add(await store.sweeping.purge(scope))
+            return report
+
+        return await self._run("purge_artifacts", purge)
+
+    async def sweep(self, *, progress: Progress | None = None) -> SweepReport:
+        """Removes what saves and deletes that were cut short left behind, in all scopes. It takes
+        nothing that is in use, and may run at any time."""
+        return await self._run("sweep_artifacts", lambda store: store.sweeping.sweep(progress))
+
+
+async def _sizes_of(store: ArtifactStore) -> tuple[int, int]:
+    return store.saving.inline_bytes, store.payloads.piece_bytes

@@ -1,0 +1,74 @@
+// Where large artifacts go: a storage account, a blob container, and the right to read and write in it.
+//
+//   az deployment group create --resource-group <group> --template-file deploy/storage.bicep \
+//     --parameters principalIds="['<object id of the managed identity>']"
+//
+// The output `blobs` is what COSMOSDB_ARTIFACT_BLOBS is set to.
+
+targetScope = 'resourceGroup'
+
+@description('Name of the storage account: 3 to 24 lower-case letters and digits, unique in the world.')
+@minLength(3)
+@maxLength(24)
+param storageName string = 'adk${uniqueString(resourceGroup().id)}'
+
+@description('Region: that of the Cosmos DB account.')
+param location string = resourceGroup().location
+
+@description('Name of the blob container.')
+param containerName string = 'artifacts'
+
+@description('Object ids of the identities that may read and write.')
+param principalIds string[] = []
+
+// Storage Blob Data Contributor
+var blobDataContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
+
+resource storage 'Microsoft.Storage/storageAccounts@2023-05-01' = {
+  name: storageName
+  location: location
+  kind: 'StorageV2'
+  sku: {
+    name: 'Standard_LRS'
+  }
+  properties: {
+    // Entra ID alone: the account's keys open nothing, and nothing is public.
+    allowSharedKeyAccess: false
+    allowBlobPublicAccess: false
+    minimumTlsVersion: 'TLS1_2'
+    supportsHttpsTrafficOnly: true
+  }
+}
+
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2023-05-01' = {
+  parent: storage
+  name: 'default'
+  properties: {
+    // What is erased must be gone: no copies of deleted blobs are kept.
+    deleteRetentionPolicy: {
+      enabled: false
+    }
+    isVersioningEnabled: false
+  }
+}
+
+resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2023-05-01' = {
+  parent: blobs
+  name: containerName
+  properties: {
+    publicAccess: 'None'
+  }
+}
+
+// On this container, not on the account: the services need nothing else in it.
+resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principalId in principalIds: {
+  scope: container
+  name: guid(container.id, principalId, blobDataContributor)
+  properties: {
+    principalId: principalId
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', blobDataContributor)
+  }
+}]
+
+@description('COSMOSDB_ARTIFACT_BLOBS')
+output blobs string = '${storage.properties.primaryEndpoints.blob}${containerName}'

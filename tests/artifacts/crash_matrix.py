@@ -1,0 +1,386 @@
+"""Every request of every artifact operation, failing in every way.
+
+the operation, with the fault at its n-th request
+→ a new process looks: as before or as after, never between; every version loads
+→ the operation is tried again: it succeeds
+→ a new process looks
+→ a day later a sweep removes whatever was left, and nothing else
+
+python -m tests.artifacts.crash_matrix [OPERATION …]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from cosmosservice import CosmosArtifactService
+from cosmosservice.errors import CosmosServiceError, StorageError
+from tests.artifacts.kinds import blob
+from tests.artifacts.processes import (
+    THIS,
+    WHO,
+    Process,
+    View,
+    bytes_of,
+    documents,
+    garbage,
+    store,
+    view,
+)
+from tests.reliability.crash_matrix import FAULTS, Fault
+from tests.reliability.simulation import Killed, simulate
+
+SMALL, LARGE, OTHER = bytes_of("small", 50), bytes_of("large", 1000), bytes_of("other", 900)
+DAYS = 2 * 24 * 3600.0
+
+
+class Stage:
+    """A store and the process whose requests fail."""
+
+    patience = 5.0  # seconds
+
+    def __init__(self) -> None:
+        self.emulator = store()
+        self.victim = self.process()
+
+    def process(self) -> Process:
+        return Process(self.emulator)
+
+    def disarm(self) -> None:
+        self.emulator.faults.clear()
+
+    async def blobs_left(self) -> list[str]:
+        return []
+
+    async def close(self) -> None:
+        """Nothing here holds a socket."""
+
+
+Run = Callable[[Callable[[], Coroutine[Any, Any, Any]]], Any]
+Work = Callable[[Any, CosmosArtifactService], Awaitable[None]]
+
+
+def saving(*saves: tuple[str, bytes]) -> Work:
+    async def work(stage: Any, service: CosmosArtifactService) -> None:
+        for name, data in saves:
+            await service.save_artifact(**THIS, filename=name, artifact=blob(data))
+
+    return work
+
+
+def streaming(name: str, data: bytes) -> Work:
+    async def work(stage: Any, service: CosmosArtifactService) -> None:
+        parts = [data[n : n + 100] for n in range(0, len(data), 100)]
+        await service.save_artifact_stream(**THIS, filename=name, data=parts, mime_type="image/png")
+
+    return work
+
+
+def deleting(*names: str) -> Work:
+    async def work(stage: Any, service: CosmosArtifactService) -> None:
+        for name in names:
+            await service.delete_artifact(**THIS, filename=name)
+
+    return work
+
+
+async def purging(stage: Any, service: CosmosArtifactService) -> None:
+    await service.purge_artifacts(**WHO)
+
+
+async def sweeping(stage: Any, service: CosmosArtifactService) -> None:
+    await service.sweep()
+
+
+def then(*works: Work) -> Work:
+    async def work(stage: Any, service: CosmosArtifactService) -> None:
+        for each in works:
+            await each(stage, service)
+
+    return work
+
+
+async def left_over(stage: Any, service: CosmosArtifactService) -> None:
+    """A save that died after its pieces, and a delete that died after its tombstone."""
+    await saving(("f", LARGE), ("g", OTHER))(stage, service)
+    for operation, work in (
+        ("batch", saving(("f", bytes_of("third", 950)))),
+        ("replace", deleting("g")),
+    ):
+        dying = stage.process()
+        stage.emulator.faults.call(_dies(dying), operation=operation)
+        try:
+            await work(stage, dying.service)
+        except Killed:
+            stage.emulator.faults.clear()
+    stage.emulator.clock.advance(DAYS)
+
+
+def _dies(process: Process) -> Callable[[Any], None]:
+    def hook(_: Any) -> None:
+        process.kill()
+        raise Killed
+
+    return hook
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`prepare`, then `run`. A reader sees `before` or `after`; `twice` if it ran twice."""
+
+    name: str
+    prepare: Work
+    run: Work
+    before: View
+    after: View
+    twice: View
+    fresh: bool = False  # run by a process that knows nothing
+    between: list[View] = field(default_factory=list)  # of what is several operations in one
+
+
+def _operations() -> list[Operation]:
+    nothing, one = saving(), saving(("f", SMALL))
+    save_small, save_large = saving(("f", SMALL)), saving(("f", LARGE))
+    had = saving(("f", LARGE), ("f", SMALL))
+    return [
+        Operation("save small", nothing, save_small, {}, {"f": [SMALL]}, {"f": [SMALL] * 2}),
+        Operation(
+            "save small, guess wrong", one, save_small, {"f": [SMALL]}, {"f": [SMALL] * 2},
+            {"f": [SMALL] * 3}, fresh=True,
+        ),
+        Operation("save large", nothing, save_large, {}, {"f": [LARGE]}, {"f": [LARGE] * 2}),
+        Operation(
+            "save the same again", save_large, save_large, {"f": [LARGE]}, {"f": [LARGE] * 2},
+            {"f": [LARGE] * 3},
+        ),
+        Operation(
+            "save small after a delete", then(had, deleting("f")), save_small, {},
+            {"f": [SMALL]}, {"f": [SMALL] * 2},
+        ),
+        Operation(
+            "save large after a delete", then(had, deleting("f")), save_large, {},
+            {"f": [LARGE]}, {"f": [LARGE] * 2}, fresh=True,
+        ),
+        Operation(
+            "save a stream", nothing, streaming("f", LARGE), {}, {"f": [LARGE]},
+            {"f": [LARGE] * 2},
+        ),
+        Operation("delete small", one, deleting("f"), {"f": [SMALL]}, {}, {}),
+        Operation("delete large", had, deleting("f"), {"f": [LARGE, SMALL]}, {}, {}, fresh=True),
+        Operation(
+            "delete what shares its payload", saving(("f", LARGE), ("g", LARGE)), deleting("f"),
+            {"f": [LARGE], "g": [LARGE]}, {"g": [LARGE]}, {"g": [LARGE]},
+        ),
+        Operation(
+            "purge", saving(("f", LARGE), ("g", SMALL), ("user:h", LARGE)), purging,
+            {"f": [LARGE], "g": [SMALL], "user:h": [LARGE]}, {}, {},
+            between=[
+                {"g": [SMALL], "user:h": [LARGE]}, {"f": [LARGE], "user:h": [LARGE]},
+                {"user:h": [LARGE]}, {"f": [LARGE], "g": [SMALL]}, {"f": [LARGE]}, {"g": [SMALL]},
+            ],
+        ),
+        Operation("sweep", left_over, sweeping, {"f": [LARGE]}, {"f": [LARGE]}, {"f": [LARGE]}),
+    ]  # fmt: skip
+
+
+OPERATIONS = _operations()
+
+
+class Broken(Exception):
+    """A guarantee does not hold."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    operation: str
+    place: int
+    request: str
+    fault: str
+    told: str = ""
+    problem: str | None = None
+
+
+async def attempt(work: Awaitable[None]) -> str:
+    try:
+        await work
+    except StorageError as error:
+        return type(error).__name__
+    except Killed:
+        return "killed"
+    except asyncio.CancelledError:
+        return "cancelled"
+    return "ok"
+
+
+def requests_of(
+    operation: Operation, make: Callable[[], Any] = Stage, run: Run = simulate
+) -> list[str]:
+    """What the operation sends when nothing fails, in order."""
+
+    async def record() -> list[str]:
+        stage = make()
+        await operation.prepare(stage, stage.victim.service)
+        process = _runner(operation, stage)
+        await process.service.list_artifact_keys(**THIS)
+        _expect(await view(stage.process().service) == operation.before, "not as before")
+        stage.emulator.clear_requests()
+        await operation.run(stage, process.service)
+        sent = [each.operation for each in stage.emulator.requests if each.resource == "docs"]
+        _expect(await view(stage.process().service) == operation.after, "not as after")
+        await stage.close()
+        return sent
+
+    return run(record)
+
+
+def _runner(operation: Operation, stage: Any) -> Process:
+    return stage.process() if operation.fresh else stage.victim
+
+
+def outcomes(
+    operation: Operation,
+    faults: Sequence[Fault],
+    make: Callable[[], Any] = Stage,
+    run: Run = simulate,
+) -> Iterator[Outcome]:
+    for place, request in enumerate(requests_of(operation, make, run), 1):
+        for fault in faults:
+            yield play(operation, fault, place, request, make, run)
+
+
+def play(
+    operation: Operation,
+    fault: Fault,
+    place: int,
+    request: str,
+    make: Callable[[], Any],
+    run: Run,
+) -> Outcome:
+    """One case. The outcome names the problem, if there is one."""
+    told = [""]
+    problem = None
+    try:
+        run(partial(_play, operation, fault, place, told, make))
+    except (Broken, AssertionError, CosmosServiceError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    return Outcome(operation.name, place, request, fault.name, told[0], problem)
+
+
+async def _play(
+    operation: Operation, fault: Fault, place: int, told: list[str], make: Callable[[], Any]
+) -> None:
+    stage = make()
+    try:
+        await _perform(stage, operation, fault, place, told)
+    finally:
+        await stage.close()
+
+
+async def _perform(
+    stage: Any, operation: Operation, fault: Fault, place: int, told: list[str]
+) -> None:
+    await operation.prepare(stage, stage.victim.service)
+    stage.victim = process = _runner(operation, stage)
+    if fault.in_block:
+        await process.service.__aenter__()
+    await process.service.list_artifact_keys(**THIS)
+    started = asyncio.Event()
+
+    async def first() -> str:
+        await started.wait()
+        return await attempt(operation.run(stage, process.service))
+
+    task = asyncio.create_task(first())
+    _arm(fault, stage, task, place)
+    started.set()
+    told[0] = await task
+    await asyncio.sleep(stage.patience)  # what was sent arrives
+    stage.disarm()
+    if fault.bearable:
+        _expect(told[0] == "ok", f"the caller was told {told[0]}")
+    reader = stage.process().service
+    seen = await view(reader)
+    possible = [operation.before, operation.after, *operation.between]
+    if told[0] == "ok":
+        possible = [operation.after]
+    _expect(seen in possible, f"a reader sees {_brief(seen)}")
+    again = process if not process.wire.dead else stage.process()
+    _expect(await attempt(operation.run(stage, again.service)) == "ok", "it fails again")
+    wanted = operation.twice if seen == operation.after else operation.after
+    now = await view(stage.process().service)
+    _expect(now == wanted, f"after another try a reader sees {_brief(now)}")
+    stage.emulator.clock.advance(DAYS)
+    await stage.process().service.sweep()
+    _expect(await view(stage.process().service) == wanted, "a sweep changed what readers see")
+    left = garbage(stage.emulator) + await stage.blobs_left()
+    _expect(not left, f"left after a sweep: {left}")
+    if not wanted:
+        kept = [
+            each
+            for each in documents(stage.emulator)
+            if each["document_type"] not in KEPT and each.get("status") != "removed"
+        ]
+        _expect(not kept, f"left of what was deleted: {kept}")
+
+
+KEPT = ("stub", "tombstone")
+
+
+def _arm(fault: Fault, stage: Any, task: asyncio.Task[str], place: int) -> None:
+    """Counts requests for documents only: what else a client asks for differs."""
+    faults = stage.emulator.faults
+    original = faults._add
+
+    def add(rule: Any) -> Any:
+        rule.match["resource"] = "docs"
+        return original(rule)
+
+    faults._add = add
+    try:
+        fault.arm(stage, task, place)
+    finally:
+        del faults._add
+
+
+def _brief(seen: View) -> dict[str, list[int]]:
+    return {name: [len(each) for each in versions] for name, versions in seen.items()}
+
+
+def _expect(holds: bool, problem: str) -> None:
+    if not holds:
+        raise Broken(problem)
+
+
+def main(chosen: list[str], make: Callable[[], Any] = Stage) -> int:
+    logging.getLogger("cosmosservice").setLevel(logging.CRITICAL)
+    broken: list[Outcome] = []
+    count = 0
+    for operation in OPERATIONS:
+        if chosen and operation.name not in chosen:
+            continue
+        found = list(outcomes(operation, FAULTS, make))
+        told = Counter(each.told for each in found)
+        broken += [each for each in found if each.problem]
+        count += len(found)
+        requests = max(each.place for each in found)
+        wrong = sum(each.problem is not None for each in found)
+        print(
+            f"{operation.name}: {requests} requests, {len(found)} cases, {wrong} broken:"
+            f" {dict(told)}",
+            flush=True,
+        )
+    for each in broken:
+        print(each)
+    print(f"{count} cases, {len(broken)} broken.")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

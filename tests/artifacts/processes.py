@@ -1,0 +1,113 @@
+"""Processes of the artifact service on one emulator, in virtual time, and what is stored there."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from functools import lru_cache
+from typing import Any
+
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosArtifactService
+from cosmosservice.artifacts.stores import Sizes
+from tests.artifacts.kinds import SMALL
+from tests.reliability.guarantees import _everything
+from tests.reliability.simulation import Wire, _SharedLoop
+
+WHO = {"app_name": "app", "user_id": "ann"}
+THIS = WHO | {"session_id": "s"}
+
+View = dict[str, list[bytes]]  # names, and the payloads of their versions
+
+
+def store() -> Emulator:
+    """An emulator that has the container, and nothing in it."""
+    emulator = Emulator()
+    emulator._storage._connection.deserialize(_empty_store())
+    return emulator
+
+
+@lru_cache(maxsize=1)
+def _empty_store() -> bytes:
+    async def open_and_close(emulator: Emulator) -> None:
+        await CosmosArtifactService.embedded(emulator).list_artifact_keys(**THIS)
+
+    with Emulator() as emulator:
+        worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
+        worker.start()
+        worker.join()
+        return emulator._storage._connection.serialize()
+
+
+class Process:
+    """A service with a connection of its own, on what `store` made."""
+
+    def __init__(self, emulator: Emulator, sizes: Sizes = SMALL, **options: Any) -> None:
+        self.wire = Wire(emulator)
+        self.service = CosmosArtifactService(
+            endpoint="embedded::memory:",
+            ensure="never",
+            _emulator=self.wire,  # type: ignore[arg-type]
+            _sizes=sizes,
+            **options,
+        )
+        account = self.service._account
+        account._io = _SharedLoop(account._io._new_host)
+
+    def kill(self) -> None:
+        self.wire.dead = True
+
+
+async def view(service: CosmosArtifactService) -> View:
+    """All that a reader sees. Raises if anything listed does not load."""
+    seen: View = {}
+    for name in await service.list_artifact_keys(**THIS):
+        versions = await service.list_versions(**THIS, filename=name)
+        assert versions == list(range(len(versions))), f"{name} has versions {versions}"
+        seen[name] = []
+        for version in versions:
+            part = await service.load_artifact(**THIS, filename=name, version=version)
+            assert part is not None, f"version {version} of {name} does not load"
+            seen[name].append(part.inline_data.data)
+        latest = await service.load_artifact(**THIS, filename=name)
+        assert latest.inline_data.data == seen[name][-1]
+    return seen
+
+
+def documents(emulator: Emulator, kind: str | None = None) -> list[dict[str, Any]]:
+    """Those that have not expired."""
+    now = emulator.clock.now()
+    found = sorted(_everything(emulator), key=lambda each: each["id"])
+    alive = [each for each in found if each["_ts"] + each.get("ttl", now) > now]
+    return [each for each in alive if kind in (None, each["document_type"])]
+
+
+def garbage(emulator: Emulator) -> list[str]:
+    """What is stored and in nobody's use: payloads, pieces, unfinished deletions."""
+    found = documents(emulator)
+    versions = [each for each in found if each["document_type"] == "version"]
+    ends: dict[str, str] = {}
+    for each in found:
+        if each["document_type"] == "tombstone":
+            ends[each["id"].partition(".")[0]] = each["id"]
+    used = {each["payload"]["upload"] for each in versions if "payload" in each}
+    owned = {each["upload"] for each in found if each["document_type"] == "payload"}
+    left = []
+    for each in found:
+        kind, name = each["document_type"], each["id"].partition(".")[0]
+        if kind == "payload" and each["upload"] not in used and each["status"] != "removed":
+            left.append(f"payload {each['status']}")
+        elif kind == "piece" and each["upload"] not in owned:
+            left.append("piece")
+        elif kind == "tombstone" and "ttl" not in each:
+            left.append("tombstone")
+        elif kind == "version" and name in ends and each["id"] < ends[name]:
+            left.append("dead version")
+    return left
+
+
+def bytes_of(name: str, size: int) -> bytes:
+    """The same for the same name; other bytes for another."""
+    seed = hashlib.sha256(name.encode()).digest()
+    return (seed * (size // 32 + 1))[:size]

@@ -1,0 +1,85 @@
+"""Replicas that are behind: what one process saved, another one deletes, erases and loads."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from cosmos_emulator import Emulator
+from cosmos_emulator.replicas import Replicas
+from cosmosservice import CosmosArtifactService
+from tests.artifacts.kinds import SMALL, Store, blob
+from tests.artifacts.processes import bytes_of, documents
+
+LARGE = bytes_of("large", 900)
+WHO = {"app_name": "app", "user_id": "ann", "session_id": "s"}
+
+
+@pytest.fixture
+def lagging():
+    """An account whose replicas show nothing but what a client's session token asks for."""
+    with Emulator(replicas=Replicas(lag={"artifacts": math.inf})) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+async def open_artifacts(lagging):
+    store = Store(
+        lambda: CosmosArtifactService(endpoint="embedded::memory:", _emulator=lagging, _sizes=SMALL)
+    )
+    yield store.open
+    await store.close()
+
+
+async def save(service, data, name="f"):
+    return await service.save_artifact(**WHO, filename=name, artifact=blob(data))
+
+
+async def test_savers_do_not_take_each_others_numbers(open_artifacts):
+    one, two = open_artifacts(), open_artifacts()
+    assert [await save(one, b"1"), await save(two, b"2"), await save(one, LARGE)] == [0, 1, 2]
+    assert await save(open_artifacts(), LARGE) == 3
+
+
+async def test_a_version_that_somebody_named_is_found(open_artifacts):
+    await save(open_artifacts(), LARGE)
+    found = await open_artifacts().load_artifact(**WHO, filename="f", version=0)
+    assert found.inline_data.data == LARGE
+
+
+async def test_a_delete_sees_what_others_saved(open_artifacts, lagging):
+    await save(open_artifacts(), LARGE)
+    await open_artifacts().delete_artifact(**WHO, filename="f")
+    assert {each["document_type"] for each in documents(lagging)} == {"stub", "tombstone"}
+    assert await save(open_artifacts(), LARGE) == 0
+
+
+async def test_a_purge_of_a_session_leaves_nothing(open_artifacts, lagging):
+    one = open_artifacts()
+    await save(one, LARGE)
+    await save(one, b"small", "g")
+    report = await open_artifacts().purge_artifacts(**WHO)
+    assert (report.artifacts, report.versions, report.payloads) == (2, 2, 1)
+    assert {each["document_type"] for each in documents(lagging)} == {"stub", "tombstone"}
+
+
+async def test_a_purge_of_a_user_leaves_nothing_of_sessions_that_it_is_told_of(
+    open_artifacts, lagging
+):
+    one = open_artifacts()
+    await save(one, LARGE)
+    await save(one, LARGE, "user:g")
+    report = await open_artifacts().purge_artifacts(
+        app_name="app", user_id="ann", also_sessions=["s"]
+    )
+    assert report.versions == 2
+    assert {each["document_type"] for each in documents(lagging)} == {"stub", "tombstone"}
+
+
+async def test_a_sweep_takes_nothing_that_it_does_not_see(open_artifacts):
+    one = open_artifacts()
+    await save(one, LARGE)
+    await open_artifacts().sweep()
+    found = await one.load_artifact(**WHO, filename="f")
+    assert found.inline_data.data == LARGE
