@@ -10,6 +10,7 @@ from cosmosservice.version import __version__
 if TYPE_CHECKING:
     from cosmosservice.account.account import CosmosAccount
     from cosmosservice.account.charges import RequestCharge
+    from cosmosservice.cosmos_memory_service import CosmosMemoryService
     from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
     from cosmosservice.data_converters import register_classes
     from cosmosservice.errors import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         TooLargeError,
         UnavailableError,
     )
+    from cosmosservice.memory.forgetting import MemoryPurgeReport
     from cosmosservice.sessions.administration import PurgeReport
     from cosmosservice.sessions.store.repair import RepairReport
 
@@ -39,11 +41,13 @@ __all__ = [
     "ConfigurationError",
     "ContainerMismatchError",
     "CosmosAccount",
+    "CosmosMemoryService",
     "CosmosServiceError",
     "CosmosSessionService",
     "EventIdReusedError",
     "InvalidIdError",
     "InvalidStateError",
+    "MemoryPurgeReport",
     "MultipleWriteRegionsError",
     "PurgeReport",
     "RepairReport",
@@ -62,7 +66,9 @@ __all__ = [
 
 _MODULES = {
     "CosmosAccount": "account.account",
+    "CosmosMemoryService": "cosmos_memory_service",
     "CosmosSessionService": "cosmos_session_service",
+    "MemoryPurgeReport": "memory.forgetting",
     "PurgeReport": "sessions.administration",
     "RepairReport": "sessions.store.repair",
     "RequestCharge": "account.charges",

@@ -1,0 +1,93 @@
+"""What this process knows: which memories are stored, and what it answered a moment ago."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+MOST_SESSIONS: Final = 1_000
+MOST_MEMORIES: Final = 200_000
+MOST_ANSWERS: Final = 500
+
+
+@dataclass
+class Conversation:
+    """One session: the documents that are certain to be stored, and the next place in it."""
+
+    next_place: int = 0
+    complete: str | None = None  # the document before which nothing of the session is missing
+    stored: dict[str, int] = field(default_factory=dict)  # document id → place
+
+    def note(self, document_id: str, place: int) -> None:
+        self.stored[document_id] = place
+        self.next_place = max(self.next_place, place + 1)
+
+
+class Known:
+    """Of all event loops of a service: what is known on one is known on all."""
+
+    def __init__(self, repeat_seconds: float) -> None:
+        self._repeat_seconds = repeat_seconds
+        self._guard = threading.Lock()
+        self._conversations: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
+        self._answers: OrderedDict[Hashable, tuple[float, str, Any]] = OrderedDict()
+        self._versions: dict[str, int] = {}
+        self._version = 0
+
+    # --- what is stored
+
+    def conversation(self, owner: str, name: str) -> Conversation | None:
+        with self._guard:
+            found = self._conversations.get((owner, name))
+            if found is not None:
+                self._conversations.move_to_end((owner, name))
+            return found
+
+    def learn(self, owner: str, name: str, conversation: Conversation) -> Conversation:
+        """Keeps it, unless another loop was faster. The one used longest ago goes first."""
+        with self._guard:
+            found = self._conversations.setdefault((owner, name), conversation)
+            while len(self._conversations) > 1 and (
+                len(self._conversations) > MOST_SESSIONS
+                or sum(len(each.stored) for each in self._conversations.values()) > MOST_MEMORIES
+            ):
+                self._conversations.popitem(last=False)
+            return found
+
+    # --- what was answered
+
+    def version(self, owner: str) -> int:
+        """Changes whenever this process changes something of the owner's."""
+        with self._guard:
+            return self._versions.get(owner, 0)
+
+    def changed(self, owner: str, *, erased: bool = False) -> None:
+        """Forgets the answers of an owner; with `erased`, also what was stored."""
+        with self._guard:
+            self._version += 1
+            self._versions[owner] = self._version
+            for key in [key for key, answer in self._answers.items() if answer[1] == owner]:
+                del self._answers[key]
+            if erased:
+                for name in [name for name in self._conversations if name[0] == owner]:
+                    del self._conversations[name]
+
+    def answer(self, owner: str, question: Hashable) -> Any:
+        with self._guard:
+            found = self._answers.get((owner, question))
+            if found is None or time.monotonic() - found[0] > self._repeat_seconds:
+                return None
+            return found[2]
+
+    def answered(self, owner: str, question: Hashable, answer: Any, version: int) -> None:
+        """Keeps an answer, unless something was changed while it was looked for."""
+        with self._guard:
+            if self._repeat_seconds <= 0 or self._versions.get(owner, 0) != version:
+                return
+            self._answers[owner, question] = (time.monotonic(), owner, answer)
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)

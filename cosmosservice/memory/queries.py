@@ -1,0 +1,92 @@
+"""The texts of all queries. They are constants: no value is ever part of one.
+
+A query by tokens has a fixed number of them. Those that are not needed repeat the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+CANDIDATES: Final = 120  # memories that one query looks at
+NEIGHBOURS: Final = 50  # vectors that one query looks at
+MOST_TOKENS: Final = 60
+
+# ARRAY_CONTAINS uses the index, ARRAY_CONTAINS_ANY does not.
+ANY_OF_8: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(8))
+ANY_OF_24: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(24))
+ANY_OF_60: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(60))
+
+SMALL: Final = (
+    f"SELECT TOP {CANDIDATES} c.id, c.of, c.at, c.time, c.length, c.asks, c.tokens, c.counts"
+)
+IN_SESSION: Final = " AND c.session_id = @session_id"
+OF_AUTHOR: Final = " AND c.author = @author"
+IN_TIME: Final = " AND c.time >= @since AND c.time <= @until"
+NEWEST: Final = " ORDER BY c.time DESC"
+
+# By the number of tokens, and whether a session is given.
+HAVING: Final = {
+    (8, False): f"{SMALL} FROM c WHERE ({ANY_OF_8}){NEWEST}",
+    (8, True): f"{SMALL} FROM c WHERE ({ANY_OF_8}){IN_SESSION}{NEWEST}",
+    (24, False): f"{SMALL} FROM c WHERE ({ANY_OF_24}){NEWEST}",
+    (24, True): f"{SMALL} FROM c WHERE ({ANY_OF_24}){IN_SESSION}{NEWEST}",
+    (60, False): f"{SMALL} FROM c WHERE ({ANY_OF_60}){NEWEST}",
+    (60, True): f"{SMALL} FROM c WHERE ({ANY_OF_60}){IN_SESSION}{NEWEST}",
+}
+
+# By the number of places, and whether an author is given.
+CONTENTS: Final = {
+    (8, False): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}",
+    (8, True): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}{OF_AUTHOR}",
+    (24, False): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}",
+    (24, True): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}{OF_AUTHOR}",
+    (60, False): f"SELECT * FROM c WHERE ({ANY_OF_60}){IN_TIME}",
+    (60, True): f"SELECT * FROM c WHERE ({ANY_OF_60}){IN_TIME}{OF_AUTHOR}",
+}
+
+NEAREST: Final = (
+    f"SELECT TOP {NEIGHBOURS} c.at, VectorDistance(c.embedding, @vector) AS nearness FROM c"
+    " WHERE c.kind = @kind ORDER BY VectorDistance(c.embedding, @vector)"
+)
+NEAREST_IN_SESSION: Final = (
+    f"SELECT TOP {NEIGHBOURS} c.at, VectorDistance(c.embedding, @vector) AS nearness FROM c"
+    f" WHERE c.kind = @kind{IN_SESSION} ORDER BY VectorDistance(c.embedding, @vector)"
+)
+
+# The last ones of a conversation, the last first. One of them nearly always says `complete`.
+TAIL: Final = (
+    "SELECT TOP 20 c.id, c.at, c.complete FROM c WHERE c.at >= @first AND c.at < @end"
+    " AND NOT IS_DEFINED(c.of) ORDER BY c.at DESC"
+)
+
+FROM: Final = (
+    "SELECT TOP @count * FROM c WHERE c.time >= @from AND NOT IS_DEFINED(c.of) ORDER BY c.time"
+)
+FROM_IN_SESSION: Final = (
+    "SELECT TOP @count * FROM c WHERE c.time >= @from AND NOT IS_DEFINED(c.of)"
+    f"{IN_SESSION} ORDER BY c.time"
+)
+LATEST: Final = (
+    "SELECT TOP @count * FROM c WHERE c.time > -1e300 AND NOT IS_DEFINED(c.of) ORDER BY c.time DESC"
+)
+
+DATA: Final = "SELECT c.id, c.data FROM c WHERE c.id >= @first AND c.id < @end"
+BESIDE: Final = "SELECT c.id FROM c WHERE c.id >= @first AND c.id < @end"
+ALL: Final = "SELECT c.id, c.kind FROM c"
+ALL_IN_SESSION: Final = "SELECT c.id, c.kind FROM c WHERE c.session_id = @session_id"
+
+WITH_VECTOR: Final = "SELECT VALUE c.of FROM c WHERE c.kind = @kind"
+MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE IS_DEFINED(c.memory_id)"
+
+
+def slots(count: int) -> int:
+    """The smallest number of tokens of a query that has room for so many."""
+    return next(size for size in (8, 24, 60) if count <= size)
+
+
+def filled(tokens: Sequence[str]) -> dict[str, Any]:
+    """The parameters of these tokens, which are at least one and at most MOST_TOKENS."""
+    size = slots(len(tokens))
+    every = [*tokens, *[tokens[0]] * (size - len(tokens))]
+    return {f"t{number}": token for number, token in enumerate(every)}

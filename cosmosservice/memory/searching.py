@@ -1,0 +1,171 @@
+"""Searching: the matching memories' words, their ranking, and the contents of the hits.
+
+    1  which memories have one of the words?   their small fields, the newest CANDIDATES of them
+    2  if there were more: the same for the rarer words, so that a common one hides nothing
+    3  the contents of the best places
+
+Places are ranked before anybody knows whether there is a memory in each of them: the third query
+finds out, and reads the content with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cosmosservice.account.container import Container, Document
+from cosmosservice.memory import documents, queries
+from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.queries import CANDIDATES, MOST_TOKENS
+from cosmosservice.memory.ranking import (
+    NOTHING,
+    WEIGHTS,
+    Match,
+    Ranked,
+    Weights,
+    direct_scores,
+    frequency,
+    matches_of,
+    ranked,
+)
+from cosmosservice.memory.words import Term, terms_of
+
+ROUNDS: Final = 3
+EVER: Final = 1e300  # seconds: beyond all times
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which memories may be found."""
+
+    session_id: str | None = None
+    author: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+    @property
+    def of_hits(self) -> dict[str, Any]:
+        """Author and time, as parameters. They are for hits alone: what somebody else asked, or
+        before that time, may lead to the answer."""
+        since = -EVER if self.since is None else self.since
+        until = EVER if self.until is None else self.until
+        author = {} if self.author is None else {"author": self.author}
+        return {"since": since, "until": until, **author}
+
+    @property
+    def of_session(self) -> dict[str, Any]:
+        return {} if self.session_id is None else {"session_id": self.session_id}
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether many of the best places may have nothing that may be found."""
+        return not (self.author is None and self.since is None and self.until is None)
+
+
+class Searching:
+    """Looks for memories by their words."""
+
+    def __init__(self, container: Container, weights: Weights = WEIGHTS) -> None:
+        self._container = container
+        self._weights = weights
+
+    async def rank(self, owner: Owner, query: str, chosen: Filter) -> Ranked:
+        """The places that match, the best first."""
+        terms = _asked_for(terms_of(query))
+        if not terms:
+            return NOTHING
+        rows, having = await self._rows(owner, terms, chosen)
+        matches = matches_of(rows)
+        direct = direct_scores(terms, matches, having, self._weights)
+        return ranked(matches, direct, self._weights)
+
+    async def contents(self, owner: Owner, places: Sequence[str], chosen: Filter) -> list[Document]:
+        """The memories at these places that may be found."""
+        found: list[Document] = []
+        for start in range(0, len(places), MOST_TOKENS):
+            tokens = [f"#{at}" for at in places[start : start + MOST_TOKENS]]
+            text = queries.CONTENTS[queries.slots(len(tokens)), chosen.author is not None]
+            parameters = queries.filled(tokens) | chosen.of_hits
+            found += await self._container.query(text, parameters, owner.key)
+        return found
+
+    async def _rows(
+        self, owner: Owner, terms: Sequence[Term], chosen: Filter
+    ) -> tuple[list[Document], Mapping[Term, float]]:
+        """Rows that have one of the terms, and how many memories have each of them."""
+        found: dict[str, Document] = {}
+        asked = list(terms)
+        rounds: list[tuple[list[Term], list[Match]]] = []
+        while True:
+            rows = await self._having(owner, asked, chosen)
+            rounds.append((asked, matches_of(rows)))
+            found |= {row["id"]: row for row in rows}
+            rarer = _rarer(asked, rounds[-1][1])
+            if len(rows) < CANDIDATES or len(rounds) == ROUNDS or not rarer:
+                return list(found.values()), _estimated(rounds)
+            asked = rarer
+
+    async def _having(self, owner: Owner, terms: Sequence[Term], chosen: Filter) -> list[Document]:
+        tokens = sorted({token for term in terms for token in term})
+        text = queries.HAVING[queries.slots(len(tokens)), chosen.session_id is not None]
+        parameters = queries.filled(tokens) | chosen.of_session
+        return await self._container.query(text, parameters, owner.key)
+
+
+def _asked_for(terms: list[Term]) -> list[Term]:
+    """As many terms as a query takes; of a long text its longest words, which are the rarest."""
+    chosen: list[Term] = []
+    tokens: set[str] = set()
+    for term in sorted(terms, key=lambda term: -max(map(len, term))):
+        if len(tokens | term) <= MOST_TOKENS:
+            tokens |= term
+            chosen.append(term)
+    return [term for term in terms if term in chosen]
+
+
+def _counted(terms: Sequence[Term], matches: Sequence[Match]) -> Counter[Term]:
+    return Counter(term for match in matches for term in terms if frequency(match, term))
+
+
+def _rarer(terms: Sequence[Term], matches: Sequence[Match]) -> list[Term]:
+    """The rarest of the terms, as many as a quarter of the matches have."""
+    counts = _counted(terms, matches)
+    chosen: list[Term] = []
+    total = 0
+    for term in sorted(terms, key=lambda term: counts[term]):
+        total += counts[term]
+        if total > len(matches) / 4:
+            break
+        chosen.append(term)
+    return chosen
+
+
+def _estimated(rounds: Sequence[tuple[list[Term], list[Match]]]) -> dict[Term, float]:
+    """How many memories have each term. The last round saw all that have one of its terms; from how
+    many of them an earlier one saw follows how much of the others it did not."""
+    having: dict[Term, float] = {}
+    scale = 1.0
+    seen: set[str] = set()
+    for terms, matches in reversed(rounds):
+        if seen:
+            again = sum(match.document_id in seen for match in matches)
+            scale *= max(1.0, len(seen) / max(again, 1))
+        for term, count in _counted(terms, matches).items():
+            having.setdefault(term, count * scale)
+        seen = {match.document_id for match in matches}
+    return having
+
+
+async def content_of(container: Container, document: Document) -> Any:
+    """A memory's content, from its parts if it is large. None if a part is gone by now."""
+    if "content" in document:
+        return document["content"]
+    wanted = documents.chunk_ids(document)
+    first, end = documents.chunks_beside(document["id"])
+    found = await container.query(queries.DATA, {"first": first, "end": end}, document["owner"])
+    chunks = {each["id"]: each["data"] for each in found}
+    if not all(each in chunks for each in wanted):
+        return None
+    return documents.joined([chunks[each] for each in wanted])
