@@ -16,6 +16,7 @@ from cosmosservice.account.account import CosmosAccount, OnRequestCharge
 from cosmosservice.account.service import AccountService
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.hosting.concurrency import GRACE
+from cosmosservice.memory.backfill import EmbedReport, Progress
 from cosmosservice.memory.documents import Owner, text_of
 from cosmosservice.memory.entries import check_ttl, event_entries, memory_entries, memory_of
 from cosmosservice.memory.forgetting import MemoryPurgeReport
@@ -258,6 +259,20 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         """Erases all memories of a user, or of one session, and what is left of deleted ones."""
         owner = Owner.of(app_name, user_id)
         return await self._run("purge_memories", lambda store: store.purge(owner, session_id))
+
+    async def embed_missing(
+        self,
+        *,
+        app_name: str | None = None,
+        user_id: str | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> EmbedReport:
+        """Makes the vectors that are missing, of one user or of all. The embedder may have failed
+        when their memories were added."""
+        if (app_name is None) != (user_id is None):
+            raise ValueError("Give both app_name and user_id, or neither.")
+        owner = None if app_name is None or user_id is None else Owner.of(app_name, user_id)
+        return await self._run("embed_missing", lambda store: store.embed_missing(owner, progress))
 
 
 def _page(

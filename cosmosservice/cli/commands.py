@@ -24,6 +24,7 @@ from cosmosservice.cli.console import (
     settings_of,
     uri_option,
 )
+from cosmosservice.cli.memory import memory
 from cosmosservice.cli.sessions import sessions
 from cosmosservice.containers import CONTAINERS
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from cosmosservice.cli.doctor import Finding
 
 SERVICES_PY = """\
-# Teaches ADK the scheme cosmosdb://, for --session_service_uri.
+# Teaches ADK the scheme cosmosdb://, for --session_service_uri and --memory_service_uri.
 import cosmosservice.adk  # noqa: F401
 """
 SERVICES_YAML = """\
@@ -39,6 +40,9 @@ services:
   - scheme: cosmosdb
     type: session
     class: cosmosservice.adk.session_service
+  - scheme: cosmosdb
+    type: memory
+    class: cosmosservice.adk.memory_service
 """
 MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
 
@@ -54,6 +58,7 @@ def cli() -> None:
 
 
 cli.add_command(sessions)
+cli.add_command(memory)
 
 
 @cli.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)

@@ -77,8 +77,7 @@ class Entry:
             made["ttl"] = self.ttl
         if complete:
             made["complete"] = True
-        names = [f"@{name}" for name in sorted(names_of(self.author or ""))]
-        tokens = [f"#{at}", *names, *sorted(counts)]
+        tokens = [f"#{at}", *names_of(self.author or ""), *sorted(counts)]
         return made, documents.split_large(made, self.content, tokens, counts)
 
 

@@ -76,8 +76,8 @@ BESIDE: Final = "SELECT c.id FROM c WHERE c.id >= @first AND c.id < @end"
 ALL: Final = "SELECT c.id, c.kind FROM c"
 ALL_IN_SESSION: Final = "SELECT c.id, c.kind FROM c WHERE c.session_id = @session_id"
 
-WITH_VECTOR: Final = "SELECT VALUE c.of FROM c WHERE c.kind = @kind"
-MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE IS_DEFINED(c.memory_id)"
+WITH_VECTOR: Final = "SELECT c.of, c.owner FROM c WHERE c.kind = @kind"
+MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE c.kind = @kind"
 
 
 def slots(count: int) -> int:

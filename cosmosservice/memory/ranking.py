@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from cosmosservice.account.container import Document
 from cosmosservice.memory.documents import parse_place, place_in
-from cosmosservice.memory.words import Term
+from cosmosservice.memory.words import AUTHOR, Term
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Weights:
     """What was found on one half of benchmarks/memory; docs/memory.md has what each brings."""
 
     saturation: float = 1.2  # k1: how soon a word that is said again counts no more
+    length: float = 0.3  # b: how much more often a long text has to say it
     # How many memories an owner is taken to have: counting them would cost more than it brings.
-    memories: float = 1_000.0
-    length: float = 0.5  # b: how much a long text has to say it more often
-    answer: float = 0.7  # lent by a question to the place behind it
+    memories: float = 500.0
+    answer: float = 1.0  # lent by a question to the place behind it
     next: float = 0.4  # lent by anything else to the place behind it
-    previous: float = 0.3
-    second: float = 0.2  # two places away, on either side
-    author: float = 1.0  # of a rare word, if the author is asked for by name
+    previous: float = 0.2
+    second: float = 0.1  # two places away, on either side
+    author: float = 1.0  # a word that is in the author's name, beside one that was said
 
 
 WEIGHTS: Final = Weights()
@@ -47,7 +47,6 @@ class Match:
     time: float
     length: int
     asks: bool
-    authors: frozenset[str]
     counts: dict[str, int]
 
 
@@ -65,7 +64,6 @@ def matches_of(rows: Iterable[Mapping[str, Any]]) -> list[Match]:
                 time=row["time"],
                 length=row["length"],
                 asks=bool(row.get("asks")),
-                authors=frozenset(token[1:] for token in tokens if token.startswith("@")),
                 counts={},
             )
         match.counts.update(dict.fromkeys(tokens, 1))
@@ -88,12 +86,15 @@ def direct_scores(
     having: Mapping[Term, float],
     weights: Weights,
 ) -> dict[str, float]:
-    """By document id: BM25, and a word more if the author is asked for."""
+    """BM25, by document id."""
     if not matches:
         return {}
     average = sum(match.length for match in matches) / len(matches) or 1
-    rarities = {term: rarity(having.get(term, 0.0), weights) for term in terms}
-    rare = max(rarities.values(), default=0)
+    worth = {
+        term: rarity(having.get(term, 0.0), weights)
+        * (weights.author if min(term).startswith(AUTHOR) else 1)
+        for term in terms
+    }
     k1, b = weights.saturation, weights.length
     scores: dict[str, float] = {}
     for match in matches:
@@ -102,9 +103,7 @@ def direct_scores(
         for term in terms:
             count = frequency(match, term)
             if count:
-                score += rarities[term] * count * (k1 + 1) / (count + norm)
-        if score and match.authors and any(not match.authors.isdisjoint(term) for term in terms):
-            score += weights.author * rare
+                score += worth[term] * count * (k1 + 1) / (count + norm)
         if score:
             scores[match.document_id] = score
     return scores

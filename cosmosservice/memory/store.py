@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cosmosservice.account.container import Container, Document
+from cosmosservice.errors import ConfigurationError
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.adding import Added, Adding
+from cosmosservice.memory.backfill import EmbedReport, Progress, embed_missing
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.embedding import Vectors
 from cosmosservice.memory.entries import Entry
@@ -102,6 +104,12 @@ class MemoryStore:
             return await self._forgetting.purge(owner, session_id)
         finally:
             self._known.changed(owner.key, erased=True)
+
+    async def embed_missing(self, owner: Owner | None, progress: Progress) -> EmbedReport:
+        if self.vectors is None:
+            raise ConfigurationError("The service has no embedder: pass embedder=.")
+        key = None if owner is None else owner.key
+        return await embed_missing(self.container, self.vectors, key, progress)
 
     async def _embed(self, added: Sequence[Added]) -> None:
         if self.vectors is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cosmosservice.errors import ConfigurationError, StorageError
 from cosmosservice.memory.documents import MEMORIES_CONTAINER
 from cosmosservice.memory.known import Known
+from cosmosservice.memory.ranking import WEIGHTS
 
 if TYPE_CHECKING:
     from cosmosservice.account.connection import Connection
@@ -24,15 +25,16 @@ class MemoryStores:
         self._container = settings.memory_container
         self._embedder = embedder
         self._known = Known(repeat_seconds)
+        self._weights = WEIGHTS
 
     async def open(self, connection: Connection) -> MemoryStore:
         from cosmosservice.memory.store import MemoryStore
 
         if self._embedder is None:
             container = await connection.container(MEMORIES_CONTAINER, self._container)
-            return MemoryStore(container, self._known)
+            return MemoryStore(container, self._known, weights=self._weights)
         vectors = await self._vectors(connection, self._embedder)
-        return MemoryStore(vectors.container, self._known, vectors)
+        return MemoryStore(vectors.container, self._known, vectors, self._weights)
 
     async def _vectors(self, connection: Connection, embedder: Embedder) -> Vectors:
         from cosmosservice.memory import embedding

@@ -23,6 +23,8 @@ _UNSPACED: Final = re.compile(
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _LONGEST: Final = 64  # characters of a word: keys and hashes are not told apart beyond that
 
+AUTHOR: Final = "@"  # before a word of the author's name
+
 Term = frozenset[str]
 """What one word of a question may be called in a text."""
 
@@ -84,7 +86,7 @@ def terms_of(question: str) -> list[Term]:
     """What a question looks for, one term for each of its words, in their order.
 
     A short question does not tell its language, so that each of its words has the stems that it
-    would have in every language that is possible.
+    would have in every language that is possible. And each may be the name of an author.
     """
     words, runs = split(question)
     distinct = list(dict.fromkeys(words))
@@ -95,7 +97,8 @@ def terms_of(question: str) -> list[Term]:
     telling = [word for word in distinct if word not in stopped and _counts_as_word(word)]
     terms = [_alternatives(word, spoken) for word in telling or distinct]
     terms += [frozenset({pair}) for run in dict.fromkeys(runs) for pair in _pairs(run)]
-    return list(dict.fromkeys(terms))
+    authors = [frozenset({AUTHOR + fold(word)}) for word in telling]
+    return list(dict.fromkeys(terms + authors))
 
 
 def _alternatives(word: str, spoken: Iterable[str]) -> Term:
@@ -106,9 +109,9 @@ def _alternatives(word: str, spoken: Iterable[str]) -> Term:
     return frozenset(found)
 
 
-def names_of(author: str) -> frozenset[str]:
-    """The words of an author's name. Everybody's user is called user, which says nothing."""
+def names_of(author: str) -> list[str]:
+    """What an author's memories are found by. Every user is called user: that says nothing."""
     if author == "user":
-        return frozenset()
-    words, runs = split(author.replace("_", " "))
-    return frozenset(map(fold, words)) | frozenset(pair for run in runs for pair in _pairs(run))
+        return []
+    words, _ = split(author.replace("_", " "))
+    return sorted({AUTHOR + fold(word) for word in words})
