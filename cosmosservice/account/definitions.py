@@ -21,6 +21,7 @@ class ContainerDefinition:
     partition_key: str
     indexing_policy: Mapping[str, Any] = field(hash=False)
     default_ttl: int = -1  # on, and nothing expires unless its document says so
+    optional: bool = False  # whoever does not use its service need not have it
     # Both are fixed when the container is created, and need a capability of the account.
     vector_embedding_policy: Mapping[str, Any] | None = field(default=None, hash=False)
     full_text_policy: Mapping[str, Any] | None = field(default=None, hash=False)

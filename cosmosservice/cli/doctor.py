@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from cosmosservice.account.charges import RequestCharge
 from cosmosservice.account.connection import AccountProperties, Connection, ConnectionOptions
 from cosmosservice.account.container import Container
+from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import NotFound
 from cosmosservice.account.settings import Settings
 from cosmosservice.containers import CONTAINERS
@@ -54,11 +55,16 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         for finding in _account(await connection.properties()):
             yield finding
         complete = True
-        async for finding in _containers(connection, settings):
+        missing: set[ContainerDefinition] = set()
+        async for finding in _containers(connection, settings, missing):
             complete = complete and finding.status != "fail"
             yield finding
         if complete:
-            opened = [await connection.container(each, each.name(settings)) for each in CONTAINERS]
+            opened = [
+                await connection.container(each, each.name(settings))
+                for each in CONTAINERS
+                if each not in missing
+            ]
             for container in opened:
                 yield await _access(container, settings)
             yield await _latency(opened[0], settings, stopwatch)
@@ -124,14 +130,18 @@ def _account(account: AccountProperties) -> Iterator[Finding]:
     )
 
 
-async def _containers(connection: Connection, settings: Settings) -> AsyncIterator[Finding]:
+async def _containers(
+    connection: Connection, settings: Settings, missing: set[ContainerDefinition]
+) -> AsyncIterator[Finding]:
     for definition in CONTAINERS:
         name = definition.name(settings)
         check = f"container {name}"
         try:
             properties = await connection.container_properties(name)
         except CosmosServiceError as error:
-            yield Finding("fail", check, str(error), "Run `cosmosservice init`, or deploy/.")
+            missing.add(definition)
+            status: Literal["warn", "fail"] = "warn" if definition.optional else "fail"
+            yield Finding(status, check, str(error), "Run `cosmosservice init`, or deploy/.")
             continue
         wrong = definition.wrong_partition_key(properties)
         if wrong is not None:

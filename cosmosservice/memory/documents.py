@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cosmosservice.account.container import Document
-from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.data_converters import from_json, to_json, wire_size
 from cosmosservice.errors import InvalidIdError
 from cosmosservice.sessions.store.keys import escape
@@ -43,22 +42,6 @@ CHUNK_CHARACTERS: Final = 1_000_000
 TOKENS_OF_A_DOCUMENT: Final = 1_000
 
 _LONGEST_NAME: Final = 900  # of an id or of an owner; beyond that their hash stands for them
-
-MEMORIES_CONTAINER: Final = ContainerDefinition(
-    setting="memory_container",
-    partition_key="/owner",
-    indexing_policy={
-        "indexingMode": "consistent",
-        "automatic": True,
-        "includedPaths": [
-            {"path": "/tokens/[]/?"},
-            {"path": "/at/?"},
-            {"path": "/time/?"},
-            {"path": "/session_id/?"},
-        ],
-        "excludedPaths": [{"path": "/*"}],
-    },
-)
 
 
 def text_of(name: str, value: object) -> str:

@@ -6,18 +6,16 @@ that could not be made is made later.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from cosmosservice.account.container import Container, Document
-from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import Conflict, NotFound
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 from cosmosservice.memory import documents, queries
-from cosmosservice.memory.documents import MEMORIES_CONTAINER, Owner
+from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.ranking import NOTHING, Ranked
 from cosmosservice.memory.searching import Filter
 
@@ -35,30 +33,6 @@ _SETTINGS: Final = {"id": "embedder", "owner": "="}
 
 class EmbedderFailed(Exception):
     """The embedder raised, or did not return a vector for each text."""
-
-
-def with_vectors(dimensions: int) -> ContainerDefinition:
-    """The container, with what a search by vectors needs."""
-    policy = MEMORIES_CONTAINER.indexing_policy
-    return dataclasses.replace(
-        MEMORIES_CONTAINER,
-        indexing_policy={
-            **policy,
-            "includedPaths": [*policy["includedPaths"], {"path": "/kind/?"}],
-            "excludedPaths": [*policy["excludedPaths"], {"path": "/embedding/*"}],
-            "vectorIndexes": [{"path": "/embedding", "type": "quantizedFlat"}],
-        },
-        vector_embedding_policy={
-            "vectorEmbeddings": [
-                {
-                    "path": "/embedding",
-                    "dataType": "float32",
-                    "distanceFunction": "cosine",
-                    "dimensions": dimensions,
-                }
-            ]
-        },
-    )
 
 
 async def embedded(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:

@@ -21,6 +21,8 @@ DEFAULT: Final = "english"
 # What a few words without any stop word may be in. Every language costs a little time.
 COMMON: Final = ("french", "german", "italian", "portuguese", "spanish")
 
+_CERTAIN: Final = 2  # stop words
+
 # Of scripts that are written by one of the languages, or mostly.
 _OF_SCRIPT: Final = {
     "CYRILLIC": "russian",
@@ -73,22 +75,22 @@ def _speakers() -> dict[str, tuple[str, ...]]:
     return {word: tuple(spoken) for word, spoken in by_word.items()}
 
 
-def candidates(words: Iterable[str]) -> list[str]:
-    """The languages whose stop words a text has most of; none if it has none."""
+def candidates(words: Iterable[str]) -> tuple[list[str], bool]:
+    """The languages whose stop words a text has most of, and whether that is certain: a word of one
+    language may well be a stop word of another, as "cat" is in Romanian."""
     speakers = _speakers()
     votes: Counter[str] = Counter()
     for word in words:
         votes.update(speakers.get(word, ()))
-    if not votes:
-        return []
-    most = max(votes.values())
-    return [language for language in sorted(votes) if votes[language] == most]
+    most = max(votes.values(), default=0)
+    found = [language for language in sorted(votes) if votes[language] == most]
+    return found, DEFAULT in found or most >= _CERTAIN
 
 
 def language_of(words: Iterable[str]) -> str:
     """One language for a text. English where nothing speaks for another one."""
-    found = candidates(words)
-    return DEFAULT if not found or DEFAULT in found else found[0]
+    found, certain = candidates(words)
+    return DEFAULT if not certain or DEFAULT in found else found[0]
 
 
 @cache

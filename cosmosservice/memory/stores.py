@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cosmosservice.errors import ConfigurationError, StorageError
-from cosmosservice.memory.documents import MEMORIES_CONTAINER
+from cosmosservice.memory.definition import MEMORIES_CONTAINER, with_vectors
 from cosmosservice.memory.known import Known
 from cosmosservice.memory.ranking import WEIGHTS
 
@@ -40,10 +40,9 @@ class MemoryStores:
         from cosmosservice.memory import embedding
 
         dimensions = await embedding.dimensions_of(embedder)
-        definition = embedding.with_vectors(dimensions)
         refused = False
         try:
-            container = await connection.container(definition, self._container)
+            container = await connection.container(with_vectors(dimensions), self._container)
         except StorageError as error:
             if error.status != 400:
                 raise

@@ -20,6 +20,7 @@ _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+_IDEOGRAPH: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _LONGEST: Final = 64  # characters of a word: keys and hashes are not told apart beyond that
 
@@ -59,7 +60,9 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 
 def _pairs(run: str) -> list[str]:
-    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    """Every two neighbours, and every ideograph, which may be a word of its own."""
+    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+    return pairs + [character for character in run if _IDEOGRAPH.match(character)] or [run]
 
 
 def _counts_as_word(word: str) -> bool:
@@ -90,8 +93,9 @@ def terms_of(question: str) -> list[Term]:
     """
     words, runs = split(question)
     distinct = list(dict.fromkeys(words))
-    spoken = languages.candidates(distinct)
-    stopped = {word for language in spoken for word in languages.stop_words_of(language)}
+    spoken, certain = languages.candidates(distinct)
+    of = spoken if certain else [languages.DEFAULT]
+    stopped = {word for language in of for word in languages.stop_words_of(language)}
     if languages.DEFAULT not in spoken:
         spoken = [*(spoken or languages.COMMON), languages.DEFAULT]
     telling = [word for word in distinct if word not in stopped and _counts_as_word(word)]

@@ -1,0 +1,138 @@
+"""What each operation sends: round trips and request units are part of the product."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from tests.memory.support import USER, found, session
+from tests.support.adk import event
+
+
+def sent(emulator) -> list[str]:
+    return [each.operation for each in emulator.requests if each.resource == "docs"]
+
+
+def charge(emulator) -> float:
+    return sum(each.charge for each in emulator.requests if each.resource == "docs")
+
+
+async def test_adding_a_turn_writes_that_turn_and_reads_nothing(memory, emulator):
+    talk = session(*(f"Note {number}" for number in range(50)))
+    await memory.add_session_to_memory(talk)
+    emulator.clear_requests()
+    talk.events += [event("One more"), event("And another")]
+    await memory.add_session_to_memory(talk)
+    assert sent(emulator) == ["create", "create"]
+    emulator.clear_requests()
+    await memory.add_session_to_memory(talk)
+    assert sent(emulator) == []
+
+
+async def test_a_process_that_knows_nothing_asks_once(memory, open_memory, emulator):
+    talk = session(*(f"Note {number}" for number in range(50)))
+    await memory.add_session_to_memory(talk)
+    talk.events.append(event("One more"))
+    emulator.clear_requests()
+    await open_memory().add_session_to_memory(talk)
+    assert sent(emulator) == ["query", "create"]
+    assert charge(emulator) < 15
+
+
+async def test_a_process_is_not_misled_by_an_event_that_was_added_alone(memory, open_memory):
+    talk = session(*(f"Note {number}" for number in range(5)))
+    await memory.add_events_to_memory(
+        app_name="app", user_id=USER, events=talk.events[-1:], session_id="s"
+    )
+    await open_memory().add_session_to_memory(talk)
+    assert len(await found(memory, "note")) == 5
+
+
+async def test_a_search_asks_for_matches_and_then_for_the_contents_of_hits(memory, emulator):
+    await memory.add_session_to_memory(session("The garage code is 2011", "Thank you"))
+    emulator.clear_requests()
+    await found(memory, "garage")
+    assert sent(emulator) == ["query", "query"]
+    assert charge(emulator) < 8
+
+
+async def test_a_search_without_a_match_asks_once(memory, emulator):
+    await memory.add_session_to_memory(session("The garage code is 2011"))
+    emulator.clear_requests()
+    assert await found(memory, "zebra") == []
+    assert sent(emulator) == ["query"]
+    emulator.clear_requests()
+    assert await found(memory, "?") == []
+    assert sent(emulator) == []
+
+
+async def test_the_same_search_again_costs_nothing_until_something_is_added(memory, emulator):
+    talk = session("The garage code is 2011")
+    await memory.add_session_to_memory(talk)
+    first = await found(memory, "garage")
+    emulator.clear_requests()
+    assert await found(memory, "garage") == first
+    assert sent(emulator) == []
+    talk.events.append(event("The garage door is green"))
+    await memory.add_session_to_memory(talk)
+    assert len(await found(memory, "garage")) == 2
+    await memory.delete_memory(app_name="app", user_id=USER, memory_id=talk.events[0].id)
+    assert len(await found(memory, "garage")) == 1
+    await memory.purge_memories(app_name="app", user_id=USER)
+    assert await found(memory, "garage") == []
+
+
+async def test_a_hit_may_be_changed_by_who_got_it(memory):
+    await memory.add_session_to_memory(session("The garage code is 2011"))
+    (hit,) = await found(memory, "garage")
+    hit.content.parts.clear()
+    (again,) = await found(memory, "garage")
+    assert again.content.parts
+
+
+async def test_others_are_seen_after_a_while_or_at_once_if_so_wanted(open_memory, monkeypatch):
+    writer, reader, eager = open_memory(), open_memory(), open_memory(repeat_seconds=0)
+    for each in (reader, eager):
+        assert await found(each, "garage") == []
+    await writer.add_session_to_memory(session("The garage code is 2011"))
+    assert await found(reader, "garage") == []
+    assert len(await found(eager, "garage")) == 1
+    now = time.monotonic()
+    monkeypatch.setattr("cosmosservice.memory.known.time.monotonic", lambda: now + 31)
+    assert len(await found(reader, "garage")) == 1
+
+
+VOCABULARY = [f"word{number}" for number in range(5_000)]
+
+
+async def fill(service, count: int) -> None:
+    chance = random.Random(0)
+    for number in range(count // 50):
+        said = (
+            " ".join(VOCABULARY[int(5_000 * chance.random() ** 2)] for _ in range(15))
+            for _ in range(50)
+        )
+        await service.add_session_to_memory(session(*said, id=f"s{number}"))
+
+
+def questions() -> list[str]:
+    chance = random.Random(1)
+    return [
+        " ".join(VOCABULARY[int(5_000 * chance.random() ** 2)] for _ in range(5)) for _ in range(20)
+    ]
+
+
+@pytest.mark.parametrize("count", [2_000])
+async def test_a_search_in_thousands_of_memories_stays_under_60_request_units(
+    open_memory, emulator, count
+):
+    service = open_memory(repeat_seconds=0)
+    async with service:
+        await fill(service, count)
+        for question in questions():
+            emulator.clear_requests()
+            assert len(await found(service, question)) == 10
+            assert charge(emulator) <= 60
+            assert len(sent(emulator)) <= 4
