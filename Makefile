@@ -24,6 +24,8 @@ venv: $(STAMP) ## make the development environment
 demo: $(STAMP) ## a conversation that survives its process, on the embedded emulator
 	@$(BIN)/python examples/agent_runner.py --fresh
 	@$(BIN)/python examples/agent_runner.py
+	@$(BIN)/python examples/remembering_agent.py --fresh
+	@$(BIN)/python examples/remembering_agent.py
 
 test: lint types unit ## everything that must hold: lint, types, tests
 

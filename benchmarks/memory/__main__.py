@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.memory.costs import Cost, costs
 from benchmarks.memory.material import USERS, User, users
 from benchmarks.memory.measure import Answered, measure, of_half, score
 from benchmarks.memory.peers import ABLATIONS, PEERS
@@ -48,7 +49,25 @@ async def _tables(everybody: Sequence[User]) -> dict[str, str]:
         "found-by-kind": _table("service", reported, _kinds(everybody)),
         "ablation": _table("CosmosMemoryService", without, _columns()),
         "set": _described(everybody, next(iter(reported.values()))),
+        "costs": _costs(await costs()),
     }
+
+
+def _costs(measured: Sequence[Cost]) -> str:
+    head = ["memories of the user", "RU to add one", "requests of a search", "median RU"]
+    lines = [[*head, "most RU", "median ms"], ["---"] * 6]
+    lines += [
+        [
+            f"{each.memories:,}",
+            f"{each.add_units:.1f}",
+            f"{each.requests:.1f}",
+            f"{each.median_units:.1f}",
+            f"{each.largest_units:.1f}",
+            f"{each.median_ms:.1f}",
+        ]
+        for each in measured
+    ]
+    return _joined(lines)
 
 
 Column = Callable[[list[Answered]], str]
@@ -102,6 +121,10 @@ def _table(head: str, rows: dict[str, list[Answered]], columns: dict[str, Column
     lines += [
         [name, *(tell(answered) for tell in columns.values())] for name, answered in rows.items()
     ]
+    return _joined(lines)
+
+
+def _joined(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -110,7 +110,7 @@ PEERS: dict[str, Open] = {
 ABLATIONS: dict[str, Open] = {
     "everything": cosmos(),
     "neighbours lend nothing": cosmos(answer=0, next=0, previous=0, second=0),
-    "questions lend no more than others": cosmos(answer=0.4),
+    "questions lend no more than others": cosmos(answer=WEIGHTS.next),
     "words instead of stems": without("languages.stem", lambda word, language: word),
     "stop words count": without("languages.stop_words_of", lambda language: frozenset()),
     "accents count": without("words.fold", lambda word: word),

@@ -10,6 +10,7 @@
     length     how many words it has
     content    as ADK has it, or `chunks`: how many parts hold it
 
+Parts and vectors say `of` which memory they are, and `beside` which place they belong to.
 A forgotten memory keeps its id and place, and nothing of what was said. Parts (`<id>.c0.…`,
 `<id>.w1`) hold what is too large for the memory itself, and are written before it. A vector
 (`<id>.v`) is written after it.
@@ -142,7 +143,7 @@ def _part(document: Document, name: str, fields: Document) -> Document:
         "owner": document["owner"],
         "kind": PART,
         "of": document["id"],
-        "at": document["at"],
+        "beside": document["at"],
         **fields,
     }
     for name in ("session_id", "ttl"):

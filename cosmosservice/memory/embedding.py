@@ -140,7 +140,7 @@ class Vectors:
             "owner": owner,
             "kind": documents.VECTOR,
             "of": main_id,
-            "at": document["at"],
+            "beside": document["at"],
             "embedding": vector,
         }
         for name in ("session_id", "ttl"):
@@ -173,7 +173,7 @@ class Vectors:
         text = queries.NEAREST_IN_SESSION if in_session else queries.NEAREST
         parameters = {"vector": vector, "kind": documents.VECTOR, **chosen.of_session}
         found = await self.container.query(text, parameters, owner.key)
-        return Ranked(list(dict.fromkeys(each["at"] for each in found)), {})
+        return Ranked(list(dict.fromkeys(each["beside"] for each in found)), {})
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         vectors = await embedded(self._embedder, texts)

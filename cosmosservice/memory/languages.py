@@ -37,7 +37,7 @@ _ENGLISH: Final = """
     a about after again all also am an and any are as at be because been before being between both
     but by can could did do does doing done down during each either else ever every few for from
     further get gets getting got had has have having he her here hers herself him himself his how i
-    if in into is it its itself just let ll may me might more most much must my myself neither no
+    if in into is it its itself just let ll me might more most much must my myself neither no
     nor not now of off on once only or other ought our ours ourselves out over own please quite
     rather re really s same shall she should since so some such t than that the their theirs them
     themselves then there these they this those though through till to too under until up upon us

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-CANDIDATES: Final = 120  # memories that one query looks at
+CANDIDATES: Final = 60  # memories that one query looks at
 NEIGHBOURS: Final = 50  # vectors that one query looks at
 MOST_TOKENS: Final = 60
 
 # ARRAY_CONTAINS uses the index, ARRAY_CONTAINS_ANY does not.
 ANY_OF_8: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(8))
+ANY_OF_16: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(16))
 ANY_OF_24: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(24))
 ANY_OF_60: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(60))
 
 SMALL: Final = (
-    f"SELECT TOP {CANDIDATES} c.id, c.of, c.at, c.time, c.length, c.asks, c.tokens, c.counts"
+    f"SELECT TOP {CANDIDATES} c.id, c.of, c.at, c.beside, c.time, c.length, c.asks, c.tokens,"
+    " c.counts"
 )
 IN_SESSION: Final = " AND c.session_id = @session_id"
 OF_AUTHOR: Final = " AND c.author = @author"
@@ -29,6 +31,8 @@ NEWEST: Final = " ORDER BY c.time DESC"
 HAVING: Final = {
     (8, False): f"{SMALL} FROM c WHERE ({ANY_OF_8}){NEWEST}",
     (8, True): f"{SMALL} FROM c WHERE ({ANY_OF_8}){IN_SESSION}{NEWEST}",
+    (16, False): f"{SMALL} FROM c WHERE ({ANY_OF_16}){NEWEST}",
+    (16, True): f"{SMALL} FROM c WHERE ({ANY_OF_16}){IN_SESSION}{NEWEST}",
     (24, False): f"{SMALL} FROM c WHERE ({ANY_OF_24}){NEWEST}",
     (24, True): f"{SMALL} FROM c WHERE ({ANY_OF_24}){IN_SESSION}{NEWEST}",
     (60, False): f"{SMALL} FROM c WHERE ({ANY_OF_60}){NEWEST}",
@@ -39,6 +43,8 @@ HAVING: Final = {
 CONTENTS: Final = {
     (8, False): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}",
     (8, True): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}{OF_AUTHOR}",
+    (16, False): f"SELECT * FROM c WHERE ({ANY_OF_16}){IN_TIME}",
+    (16, True): f"SELECT * FROM c WHERE ({ANY_OF_16}){IN_TIME}{OF_AUTHOR}",
     (24, False): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}",
     (24, True): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}{OF_AUTHOR}",
     (60, False): f"SELECT * FROM c WHERE ({ANY_OF_60}){IN_TIME}",
@@ -46,18 +52,18 @@ CONTENTS: Final = {
 }
 
 NEAREST: Final = (
-    f"SELECT TOP {NEIGHBOURS} c.at, VectorDistance(c.embedding, @vector) AS nearness FROM c"
+    f"SELECT TOP {NEIGHBOURS} c.beside, VectorDistance(c.embedding, @vector) AS nearness FROM c"
     " WHERE c.kind = @kind ORDER BY VectorDistance(c.embedding, @vector)"
 )
 NEAREST_IN_SESSION: Final = (
-    f"SELECT TOP {NEIGHBOURS} c.at, VectorDistance(c.embedding, @vector) AS nearness FROM c"
+    f"SELECT TOP {NEIGHBOURS} c.beside, VectorDistance(c.embedding, @vector) AS nearness FROM c"
     f" WHERE c.kind = @kind{IN_SESSION} ORDER BY VectorDistance(c.embedding, @vector)"
 )
 
 # The last ones of a conversation, the last first. One of them nearly always says `complete`.
 TAIL: Final = (
     "SELECT TOP 20 c.id, c.at, c.complete FROM c WHERE c.at >= @first AND c.at < @end"
-    " AND NOT IS_DEFINED(c.of) ORDER BY c.at DESC"
+    " ORDER BY c.at DESC"
 )
 
 FROM: Final = (
@@ -82,7 +88,7 @@ MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE c.kind = @kind"
 
 def slots(count: int) -> int:
     """The smallest number of tokens of a query that has room for so many."""
-    return next(size for size in (8, 24, 60) if count <= size)
+    return next(size for size in (8, 16, 24, 60) if count <= size)
 
 
 def filled(tokens: Sequence[str]) -> dict[str, Any]:

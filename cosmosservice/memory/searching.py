@@ -25,14 +25,14 @@ from cosmosservice.memory.ranking import (
     Match,
     Ranked,
     Weights,
-    direct_scores,
-    frequency,
     matches_of,
     ranked,
+    scores_of,
 )
 from cosmosservice.memory.words import Term, terms_of
 
 ROUNDS: Final = 3
+_AT_LEAST: Final = 3.0  # times as many as a query showed, if there were more
 EVER: Final = 1e300  # seconds: beyond all times
 
 
@@ -76,10 +76,9 @@ class Searching:
         terms = _asked_for(terms_of(query))
         if not terms:
             return NOTHING
-        rows, having = await self._rows(owner, terms, chosen)
-        matches = matches_of(rows)
-        direct = direct_scores(terms, matches, having, self._weights)
-        return ranked(matches, direct, self._weights)
+        matches, having = await self._matches(owner, terms, chosen)
+        scores = scores_of(matches, having, self._weights)
+        return ranked(matches, scores, self._weights)
 
     async def contents(self, owner: Owner, places: Sequence[str], chosen: Filter) -> list[Document]:
         """The memories at these places that may be found."""
@@ -91,18 +90,19 @@ class Searching:
             found += await self._container.query(text, parameters, owner.key)
         return found
 
-    async def _rows(
+    async def _matches(
         self, owner: Owner, terms: Sequence[Term], chosen: Filter
-    ) -> tuple[list[Document], Mapping[Term, float]]:
-        """Rows that have one of the terms, and how many memories have each of them."""
-        found: dict[str, Document] = {}
+    ) -> tuple[list[Match], Mapping[Term, float]]:
+        """Memories that have one of the terms, and how many have each of them."""
+        found: dict[str, Match] = {}
         asked = list(terms)
         rounds: list[tuple[list[Term], list[Match]]] = []
         while True:
             rows = await self._having(owner, asked, chosen)
-            rounds.append((asked, matches_of(rows)))
-            found |= {row["id"]: row for row in rows}
-            rarer = _rarer(asked, rounds[-1][1])
+            matches = matches_of(rows, terms)
+            rounds.append((asked, matches))
+            found |= {match.document_id: match for match in matches}
+            rarer = _rarer(asked, matches)
             if len(rows) < CANDIDATES or len(rounds) == ROUNDS or not rarer:
                 return list(found.values()), _estimated(rounds)
             asked = rarer
@@ -125,13 +125,13 @@ def _asked_for(terms: list[Term]) -> list[Term]:
     return [term for term in terms if term in chosen]
 
 
-def _counted(terms: Sequence[Term], matches: Sequence[Match]) -> Counter[Term]:
-    return Counter(term for match in matches for term in terms if frequency(match, term))
+def _counted(matches: Sequence[Match]) -> Counter[Term]:
+    return Counter(term for match in matches for term in match.having)
 
 
 def _rarer(terms: Sequence[Term], matches: Sequence[Match]) -> list[Term]:
     """The rarest of the terms, as many as a quarter of the matches have."""
-    counts = _counted(terms, matches)
+    counts = _counted(matches)
     chosen: list[Term] = []
     total = 0
     for term in sorted(terms, key=lambda term: counts[term]):
@@ -151,9 +151,9 @@ def _estimated(rounds: Sequence[tuple[list[Term], list[Match]]]) -> dict[Term, f
     for terms, matches in reversed(rounds):
         if seen:
             again = sum(match.document_id in seen for match in matches)
-            scale *= max(1.0, len(seen) / max(again, 1))
-        for term, count in _counted(terms, matches).items():
-            having.setdefault(term, count * scale)
+            scale *= max(_AT_LEAST, len(seen) / max(again, 1))
+        counts = _counted(matches)
+        having |= {term: counts[term] * scale for term in terms if term not in having}
         seen = {match.document_id for match in matches}
     return having
 

@@ -12,6 +12,7 @@ from google.adk.cli.service_registry import get_service_registry
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import load_memory, preload_memory
+from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
 from starlette.testclient import TestClient
 
@@ -40,9 +41,16 @@ async def talk(memory, model, *, tools=(), **callbacks):
     ]
 
 
-def shown(prompt) -> str:
-    """What the model sees, tool results included."""
-    return str(to_jsonable_python(prompt))
+class Watched(ScriptedModel):
+    """Keeps what it was shown: tool results and, where older ADKs put memories, instructions."""
+
+    _shown: list[str] = PrivateAttr(default_factory=list)
+
+    async def generate_content_async(self, llm_request, stream=False):
+        said = to_jsonable_python(llm_request.contents)
+        self._shown.append(f"{said} {llm_request.config.system_instruction}")
+        async for each in super().generate_content_async(llm_request, stream):
+            yield each
 
 
 @pytest.fixture
@@ -54,17 +62,18 @@ async def remembering(memory):
 
 
 async def test_load_memory_gives_the_model_what_was_said(remembering):
-    model = ScriptedModel(replies=[call("load_memory", query="Lisbon"), "Last May."])
+    model = Watched(replies=[call("load_memory", query="Lisbon"), "Last May."])
     await talk(remembering, model, tools=[load_memory])
-    assert "Yes, last May!" in shown(model.prompts[1])
+    assert "Yes, last May!" in model._shown[1]
 
 
 async def test_preload_memory_shows_it_before_the_model_is_asked(remembering, emulator):
-    model = ScriptedModel(replies=[call("load_memory", query="Lisbon"), "Last May."])
+    model = Watched(replies=[call("load_memory", query="Lisbon"), "Last May."])
     emulator.clear_requests()
     await talk(remembering, model, tools=[preload_memory, load_memory])
-    for prompt in model.prompts:
-        assert "Yes, last May!" in shown(prompt)
+    assert len(model._shown) == 2
+    for prompt in model._shown:
+        assert "Yes, last May!" in prompt
     queries = [each for each in emulator.requests if each.operation == "query"]
     assert len(queries) == 4  # two searches: the second request of the turn asks for nothing new
 

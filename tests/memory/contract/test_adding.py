@@ -19,6 +19,7 @@ async def test_a_session_that_was_added_is_found(service, app):
     assert await found_texts(service, "garage code", app=app) == ["The garage code is 2011"]
 
 
+@pytest.mark.claims(MODERN)
 async def test_a_hit_says_who_said_it_when_and_by_which_event(service, app):
     said = event("The garage code is 2011", author="porter", timestamp=1_700_000_000.5)
     await service.add_session_to_memory(session(said, app=app))
