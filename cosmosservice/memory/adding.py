@@ -16,6 +16,7 @@ from cosmosservice.memory.entries import Entry
 from cosmosservice.memory.known import Conversation, Known
 
 AT_ONCE: Final = 16  # requests under way
+_MOST_COMPLETE: Final = 20
 
 
 @dataclass(frozen=True)
@@ -34,29 +35,27 @@ class Adding:
         self._known = known
 
     async def session(self, owner: Owner, session_id: str, entries: Sequence[Entry]) -> list[Added]:
-        """All of a session so far. Its last memory is written when all others are stored, and says
-        so (`complete`): what stands before it need not be sent again, by whatever process."""
+        """A session so far, or its last part. Its last memory is written when the others are
+        stored, and says from which one on nothing is missing before it (`complete`): that need not
+        be sent again, by whatever process."""
         if not entries:
             return []
         name = documents.conversation_of(session_id)
         conversation = await self._conversation(owner, name)
-        known = _from_complete(conversation, entries)
-        new: list[tuple[Entry, int]] = []
-        place = conversation.stored.get(conversation.complete or "", 0) if known else -1
-        for entry in entries[known:]:
-            stored = conversation.stored.get(entry.document_id)
-            place = place + 1 if stored is None else stored
-            if stored is None:
-                new.append((entry, place))
+        ids = [entry.document_id for entry in entries]
+        new = [
+            (entry, place)
+            for entry, (place, stored) in zip(entries, conversation.placed(ids), strict=True)
+            if not stored
+        ]
         if not new:
             return []
         added = await self._add_all(owner, session_id, name, conversation, new[:-1])
-        complete = new[-1][0] is entries[-1]
+        complete = ids[0] if new[-1][0] is entries[-1] else None
         added += await self._add_all(
             owner, session_id, name, conversation, new[-1:], complete=complete
         )
-        if complete:
-            conversation.complete = entries[-1].document_id
+        conversation.complete = [*conversation.complete[-_MOST_COMPLETE:], (ids[0], ids[-1])]
         return added
 
     async def events(
@@ -93,7 +92,9 @@ class Adding:
         found = Conversation()
         for row in tail:
             found.note(row["id"], documents.parse_place(row["at"])[1])
-        found.complete = next((row["id"] for row in tail if row.get("complete")), None)
+        found.complete = [
+            (row["complete"], row["id"]) for row in reversed(tail) if row.get("complete")
+        ]
         return self._known.learn(owner.key, name, found)
 
     async def _add_all(
@@ -104,7 +105,7 @@ class Adding:
         conversation: Conversation,
         new: Sequence[tuple[Entry, int]],
         *,
-        complete: bool = False,
+        complete: str | None = None,
     ) -> list[Added]:
         def add(entry: Entry, place: int) -> Callable[[], Awaitable[Added | None]]:
             async def one() -> Added | None:
@@ -143,7 +144,7 @@ class Adding:
         entry: Entry,
         at: str,
         *,
-        complete: bool = False,
+        complete: str | None = None,
     ) -> Added | None:
         document, parts = await entry.documents(owner, session_id, at, complete=complete)
         for part in parts:
@@ -156,13 +157,3 @@ class Adding:
         except Conflict:
             return None
         return Added(document, entry.text)
-
-
-def _from_complete(conversation: Conversation, entries: Sequence[Entry]) -> int:
-    """How many of a session's memories are certain to be stored."""
-    if conversation.complete is None:
-        return 0
-    for number, entry in enumerate(entries, 1):
-        if entry.document_id == conversation.complete:
-            return number
-    return 0

@@ -47,7 +47,7 @@ class Entry:
         return documents.document_id(self.memory_id)
 
     async def documents(
-        self, owner: Owner, session_id: str | None, at: str, *, complete: bool = False
+        self, owner: Owner, session_id: str | None, at: str, *, complete: str | None = None
     ) -> tuple[Document, list[Document]]:
         """The memory's document, and the parts to be written before it."""
         if len(self.text) > _LARGE:
@@ -75,8 +75,8 @@ class Entry:
             made["metadata"] = self.metadata
         if self.ttl is not None:
             made["ttl"] = self.ttl
-        if complete:
-            made["complete"] = True
+        if complete is not None:
+            made["complete"] = complete
         tokens = [f"#{at}", *names_of(self.author or ""), *sorted(counts)]
         return made, documents.split_large(made, self.content, tokens, counts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,17 +14,42 @@ MOST_MEMORIES: Final = 200_000
 MOST_ANSWERS: Final = 500
 
 
+FIRST_PLACE: Final = 1_000_000
+"""Of what is added first. A session may be added without its beginning, which comes later."""
+
+
 @dataclass
 class Conversation:
     """One session: the documents that are certain to be stored, and the next place in it."""
 
-    next_place: int = 0
-    complete: str | None = None  # the document before which nothing of the session is missing
+    next_place: int = FIRST_PLACE
     stored: dict[str, int] = field(default_factory=dict)  # document id → place
+    # The first and the last of documents between which nothing of the session is missing.
+    complete: list[tuple[str, str]] = field(default_factory=list)
 
     def note(self, document_id: str, place: int) -> None:
         self.stored[document_id] = place
         self.next_place = max(self.next_place, place + 1)
+
+    def placed(self, ids: Sequence[str]) -> list[tuple[int, bool]]:
+        """The place of each of a session's documents, and whether it is certain to be stored."""
+        known = {at: self.stored[each] for at, each in enumerate(ids) if each in self.stored}
+        for first, last in self.complete:
+            if last in ids:
+                end = ids.index(last)
+                # Without its first one, these are all behind it: a session grows at its end.
+                begin = ids.index(first) if first in ids else 0
+                for at in range(begin, end):
+                    known.setdefault(at, self.stored[last] - (end - at))
+        if not known:
+            return [(self.next_place + at, False) for at in range(len(ids))]
+        start = min(known)
+        place = known[start] - start - 1
+        placed = []
+        for at in range(len(ids)):
+            place = known.get(at, place + 1)
+            placed.append((max(place, 0), at in known))
+        return placed
 
 
 class Known:

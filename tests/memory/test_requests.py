@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 
 import pytest
 
+from tests.memory.raw import documents_of
 from tests.memory.support import USER, found, session
 from tests.support.adk import event
 
@@ -136,3 +138,56 @@ async def test_a_search_in_thousands_of_memories_stays_under_60_request_units(
             assert len(await found(service, question)) == 10
             assert charge(emulator) <= 60
             assert len(sent(emulator)) <= 4
+
+
+async def test_a_session_that_was_loaded_without_its_beginning_gets_it_later(open_memory, emulator):
+    talk = session(*(f"Note {number}" for number in range(12)))
+    whole = list(talk.events)
+    talk.events = whole[8:]
+    await open_memory().add_session_to_memory(talk)
+    talk.events = whole
+    await open_memory().add_session_to_memory(talk)
+    listed = open_memory().iter_memories(app_name="app", user_id=USER)
+    assert sorted([each.id async for each in listed]) == sorted(each.id for each in whole)
+    places = {each["memory_id"]: each["at"] for each in documents_of(emulator)}
+    assert [places[each.id] for each in whole] == sorted(places.values())
+    talk.events = [*whole, event("One more")]
+    emulator.clear_requests()
+    await open_memory().add_session_to_memory(talk)
+    assert sent(emulator)[0] == "query"
+    assert sent(emulator).count("create") <= 9  # what was added first, and the new one
+
+
+async def test_the_end_of_a_session_is_enough_to_go_on(open_memory, emulator):
+    talk = session(*(f"Note {number}" for number in range(12)))
+    whole = list(talk.events)
+    await open_memory().add_session_to_memory(talk)
+    talk.events = [*whole[10:], event("One more")]
+    emulator.clear_requests()
+    await open_memory().add_session_to_memory(talk)
+    assert sent(emulator) == ["query", "create"]
+
+
+async def test_every_request_is_reported_with_its_charge(open_memory, emulator):
+    charges = []
+    service = open_memory(on_request_charge=charges.append)
+    talk = session("The garage code is 2011")
+    await service.add_session_to_memory(talk)
+    await found(service, "garage")
+    await service.delete_memory(app_name="app", user_id=USER, memory_id=talk.events[0].id)
+    assert {each.operation for each in charges} == {
+        "add_session_to_memory",
+        "search_memory",
+        "delete_memory",
+    }
+    assert {each.container for each in charges} == {"memories"}
+    assert sum(each.request_units for each in charges) == pytest.approx(charge(emulator), abs=0.01)
+
+
+def test_a_service_is_used_from_one_event_loop_after_another(connect_memory_embedded):
+    service = connect_memory_embedded()
+    asyncio.run(service.add_session_to_memory(session("The garage code is 2011")))
+    assert len(asyncio.run(found(service, "garage"))) == 1
+    asyncio.run(service.close())
+    assert len(asyncio.run(found(service, "garage"))) == 1
+    asyncio.run(service.close())
