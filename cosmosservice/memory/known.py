@@ -12,6 +12,7 @@ from typing import Any, Final
 MOST_SESSIONS: Final = 1_000
 MOST_MEMORIES: Final = 200_000
 MOST_ANSWERS: Final = 500
+MOST_OWNERS: Final = 10_000
 
 
 FIRST_PLACE: Final = 1_000_000
@@ -60,8 +61,9 @@ class Known:
         self._guard = threading.Lock()
         self._conversations: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
         self._answers: OrderedDict[Hashable, tuple[float, str, Any]] = OrderedDict()
-        self._versions: dict[str, int] = {}
+        self._versions: OrderedDict[str, int] = OrderedDict()
         self._version = 0
+        self._oldest = 0  # the version of every owner who is not among them
 
     # --- what is stored
 
@@ -88,13 +90,16 @@ class Known:
     def version(self, owner: str) -> int:
         """Changes whenever this process changes something of the owner's."""
         with self._guard:
-            return self._versions.get(owner, 0)
+            return self._versions.get(owner, self._oldest)
 
     def changed(self, owner: str, *, erased: bool = False) -> None:
         """Forgets the answers of an owner; with `erased`, also what was stored."""
         with self._guard:
             self._version += 1
             self._versions[owner] = self._version
+            self._versions.move_to_end(owner)
+            if len(self._versions) > MOST_OWNERS:
+                _, self._oldest = self._versions.popitem(last=False)
             for key in [key for key, answer in self._answers.items() if answer[1] == owner]:
                 del self._answers[key]
             if erased:
@@ -111,7 +116,7 @@ class Known:
     def answered(self, owner: str, question: Hashable, answer: Any, version: int) -> None:
         """Keeps an answer, unless something was changed while it was looked for."""
         with self._guard:
-            if self._repeat_seconds <= 0 or self._versions.get(owner, 0) != version:
+            if self._repeat_seconds <= 0 or self._versions.get(owner, self._oldest) != version:
                 return
             self._answers[owner, question] = (time.monotonic(), owner, answer)
             while len(self._answers) > MOST_ANSWERS:

@@ -7,6 +7,7 @@ from typing import Any
 from azure.cosmos import CosmosClient
 
 from cosmos_emulator import Emulator
+from tests.support.raw import RawContainer
 
 
 def documents_of(
@@ -20,5 +21,4 @@ def documents_of(
         enable_endpoint_discovery=False,
     ) as client:
         proxy = client.get_database_client(database).get_container_client(container)
-        found = proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True)
-        return sorted(found, key=lambda each: str(each["id"]))
+        return RawContainer(proxy, "owner").all()

@@ -191,3 +191,23 @@ def test_a_service_is_used_from_one_event_loop_after_another(connect_memory_embe
     asyncio.run(service.close())
     assert len(asyncio.run(found(service, "garage"))) == 1
     asyncio.run(service.close())
+
+
+def test_what_a_process_knows_of_others_is_bounded(monkeypatch):
+    from cosmosservice.memory import known
+
+    for name in ("MOST_OWNERS", "MOST_ANSWERS", "MOST_SESSIONS"):
+        monkeypatch.setattr(known, name, 3)
+    kept = known.Known(30.0)
+    for number in range(10):
+        owner = f"o{number}"
+        before = kept.version(owner)
+        kept.changed(owner)
+        kept.answered(owner, "q", "too late", before)
+        assert kept.answer(owner, "q") is None
+        kept.answered(owner, "q", "in time", kept.version(owner))
+        assert kept.answer(owner, "q") == "in time"
+        kept.learn(owner, "s", known.Conversation())
+    assert kept.answer("o0", "q") is None
+    assert kept.conversation("o0", "s") is None
+    assert kept.conversation("o9", "s") is not None
