@@ -47,6 +47,7 @@ class MemoryOptions(TypedDict, total=False):
     ttl: int | None
     repeat_seconds: float
     ensure: Ensure | None
+    timeout: float | None
     on_request_charge: OnRequestCharge | None
 
 
@@ -80,6 +81,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         ttl: int | None = None,
         repeat_seconds: float = REPEAT_SECONDS,
         ensure: Ensure | None = None,
+        timeout: float | None = None,
         preferred_regions: Sequence[str] | None = None,
         client_options: Mapping[str, Any] | None = None,
         client: CosmosClient | None = None,
@@ -103,6 +105,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             service adds and deletes nothing for the user. 0: never.
           ensure: "create" missing containers, "verify" them, or "never" look. Default: create
             with a key, verify with Entra ID, which may not create.
+          timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
@@ -123,6 +126,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             database=database,
             credential=credential,
             ensure=ensure,
+            timeout=timeout,
             preferred_regions=preferred_regions,
             client_options=client_options,
             client=client,

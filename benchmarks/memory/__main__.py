@@ -55,7 +55,7 @@ async def _tables(everybody: Sequence[User]) -> dict[str, str]:
 
 def _costs(measured: Sequence[Cost]) -> str:
     head = ["memories of the user", "RU to add one", "requests of a search", "median RU"]
-    lines = [[*head, "most RU", "median ms"], ["---"] * 6]
+    lines = [[*head, "most RU", "median ms of the processor"], ["---"] * 6]
     lines += [
         [
             f"{each.memories:,}",

@@ -37,6 +37,8 @@ FORGOTTEN: Final = "forgotten"
 PART: Final = "part"
 VECTOR: Final = "vector"
 
+PROBED: Final = "probe"  # an id that no document has
+
 # A search reads the documents that match. What is larger than this is kept beside them.
 INLINE_BYTES: Final = 4_096
 CHUNK_CHARACTERS: Final = 1_000_000

@@ -152,6 +152,7 @@ class Vectors:
             return
         # It may have been forgotten meanwhile. Then this is all that is left of what it said.
         try:
+            await self.container.probe(main_id, owner)
             found = await self.container.read(main_id, owner)
             gone = isinstance(found, dict) and found["kind"] != documents.MEMORY
         except NotFound:

@@ -81,6 +81,8 @@ class MemoryStore:
         self, owner: Owner, session_id: str | None, after: float, seen: frozenset[str]
     ) -> list[Found]:
         """The next memories in the order of time; `seen` are those of the time `after`."""
+        if not seen:  # the beginning: a list that ends is complete, even if a replica lags
+            await self.container.probe(documents.PROBED, owner.key)
         text = queries.FROM if session_id is None else queries.FROM_IN_SESSION
         parameters: dict[str, Any] = {"from": after, "count": _PAGE + len(seen)}
         if session_id is not None:

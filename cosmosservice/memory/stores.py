@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from cosmosservice.errors import ConfigurationError, StorageError
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from cosmosservice.account.settings import Settings
     from cosmosservice.memory.embedding import Embedder, Vectors
     from cosmosservice.memory.store import MemoryStore
+
+# Operations that end within the timeout. Others work through as much as there is.
+_BOUNDED = frozenset({"search_memory", "delete_memory", "iter_memories"})
 
 
 class MemoryStores:
@@ -59,6 +63,10 @@ class MemoryStores:
         vectors = embedding.Vectors(container, embedder, dimensions)
         await vectors.check_model()
         return vectors
+
+    @property
+    def bounded(self) -> Collection[str]:
+        return _BOUNDED
 
     def target(self, operation: str) -> str | None:
         return self._container
