@@ -39,16 +39,24 @@ HAVING: Final = {
     (60, True): f"{SMALL} FROM c WHERE ({ANY_OF_60}){IN_SESSION}{NEWEST}",
 }
 
-# By the number of places, and whether an author is given.
+# By the number of places, and whether an author and a time are given.
 CONTENTS: Final = {
-    (8, False): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}",
-    (8, True): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}{OF_AUTHOR}",
-    (16, False): f"SELECT * FROM c WHERE ({ANY_OF_16}){IN_TIME}",
-    (16, True): f"SELECT * FROM c WHERE ({ANY_OF_16}){IN_TIME}{OF_AUTHOR}",
-    (24, False): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}",
-    (24, True): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}{OF_AUTHOR}",
-    (60, False): f"SELECT * FROM c WHERE ({ANY_OF_60}){IN_TIME}",
-    (60, True): f"SELECT * FROM c WHERE ({ANY_OF_60}){IN_TIME}{OF_AUTHOR}",
+    (8, False, False): f"SELECT * FROM c WHERE ({ANY_OF_8})",
+    (8, False, True): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}",
+    (8, True, False): f"SELECT * FROM c WHERE ({ANY_OF_8}){OF_AUTHOR}",
+    (8, True, True): f"SELECT * FROM c WHERE ({ANY_OF_8}){OF_AUTHOR}{IN_TIME}",
+    (16, False, False): f"SELECT * FROM c WHERE ({ANY_OF_16})",
+    (16, False, True): f"SELECT * FROM c WHERE ({ANY_OF_16}){IN_TIME}",
+    (16, True, False): f"SELECT * FROM c WHERE ({ANY_OF_16}){OF_AUTHOR}",
+    (16, True, True): f"SELECT * FROM c WHERE ({ANY_OF_16}){OF_AUTHOR}{IN_TIME}",
+    (24, False, False): f"SELECT * FROM c WHERE ({ANY_OF_24})",
+    (24, False, True): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}",
+    (24, True, False): f"SELECT * FROM c WHERE ({ANY_OF_24}){OF_AUTHOR}",
+    (24, True, True): f"SELECT * FROM c WHERE ({ANY_OF_24}){OF_AUTHOR}{IN_TIME}",
+    (60, False, False): f"SELECT * FROM c WHERE ({ANY_OF_60})",
+    (60, False, True): f"SELECT * FROM c WHERE ({ANY_OF_60}){IN_TIME}",
+    (60, True, False): f"SELECT * FROM c WHERE ({ANY_OF_60}){OF_AUTHOR}",
+    (60, True, True): f"SELECT * FROM c WHERE ({ANY_OF_60}){OF_AUTHOR}{IN_TIME}",
 }
 
 NEAREST: Final = (

@@ -49,10 +49,15 @@ class Filter:
     def of_hits(self) -> dict[str, Any]:
         """Author and time, as parameters. They are for hits alone: what somebody else asked, or
         before that time, may lead to the answer."""
-        since = -EVER if self.since is None else self.since
-        until = EVER if self.until is None else self.until
-        author = {} if self.author is None else {"author": self.author}
-        return {"since": since, "until": until, **author}
+        found: dict[str, Any] = {} if self.author is None else {"author": self.author}
+        if self.has_time:
+            found["since"] = -EVER if self.since is None else self.since
+            found["until"] = EVER if self.until is None else self.until
+        return found
+
+    @property
+    def has_time(self) -> bool:
+        return self.since is not None or self.until is not None
 
     @property
     def of_session(self) -> dict[str, Any]:
@@ -61,7 +66,7 @@ class Filter:
     @property
     def is_narrow(self) -> bool:
         """Whether many of the best places may have nothing that may be found."""
-        return not (self.author is None and self.since is None and self.until is None)
+        return self.author is not None or self.has_time
 
 
 class Searching:
@@ -85,7 +90,8 @@ class Searching:
         found: list[Document] = []
         for start in range(0, len(places), MOST_TOKENS):
             tokens = [f"#{at}" for at in places[start : start + MOST_TOKENS]]
-            text = queries.CONTENTS[queries.slots(len(tokens)), chosen.author is not None]
+            size = queries.slots(len(tokens))
+            text = queries.CONTENTS[size, chosen.author is not None, chosen.has_time]
             parameters = queries.filled(tokens) | chosen.of_hits
             found += await self._container.query(text, parameters, owner.key)
         return found
