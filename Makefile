@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak power-cut
+.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak power-cut
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,6 +24,8 @@ venv: $(STAMP) ## make the development environment
 demo: $(STAMP) ## a conversation that survives its process, on the embedded emulator
 	@$(BIN)/python examples/agent_runner.py --fresh
 	@$(BIN)/python examples/agent_runner.py
+	@$(BIN)/python examples/remembering_agent.py --fresh
+	@$(BIN)/python examples/remembering_agent.py
 
 test: lint types unit ## everything that must hold: lint, types, tests
 
@@ -45,6 +47,7 @@ conformance: $(STAMP) ## Microsoft's own tests of azure-cosmos against the emula
 
 crash-matrix: $(STAMP) ## fail every request of every operation in every way, and print the outcomes
 	$(BIN)/python -m tests.reliability.crash_matrix
+	$(BIN)/python -m tests.memory.crash_matrix
 
 soak: $(STAMP) ## load with faults and storms of 429, for three minutes (SOAK="--seconds 600")
 	$(BIN)/python -m tests.reliability.load $(SOAK)
@@ -66,7 +69,7 @@ check: test ## test, and the security checks
 test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported line of google-adk
 	@for adk in $(ADKS); do \
 	  echo "google-adk $$adk"; \
-	  .matrix/$$adk/bin/python -m pytest -n 2 tests/contract tests/adk tests/converters tests/artifacts/test_contract.py tests/artifacts/test_adk.py || exit 1; \
+	  .matrix/$$adk/bin/python -m pytest -n 2 tests/contract tests/adk tests/converters tests/memory tests/artifacts/test_contract.py tests/artifacts/test_adk.py || exit 1; \
 	done
 
 # Everything as locked, but what google-adk itself pins differently from version to version.
@@ -107,6 +110,9 @@ docs: $(STAMP) ## write the generated parts of docs/ from the code
 bench: $(STAMP) ## measure beside the other session services, write docs/benchmarks.md
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m benchmarks
+
+bench-memory: $(STAMP) ## measure how well memories are found, write docs/memory.md
+	$(BIN)/python -m benchmarks.memory
 
 lock: ## compile requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cosmosservice.account.charges import RequestCharge
     from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, SweepReport
     from cosmosservice.cosmos_artifact_service import ArtifactReader, CosmosArtifactService
+    from cosmosservice.cosmos_memory_service import CosmosMemoryService
     from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
     from cosmosservice.data_converters import register_classes
     from cosmosservice.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         TooLargeError,
         UnavailableError,
     )
+    from cosmosservice.memory.forgetting import MemoryPurgeReport
     from cosmosservice.sessions.administration import PurgeReport
     from cosmosservice.sessions.store.repair import RepairReport
 
@@ -45,12 +47,14 @@ __all__ = [
     "ContainerMismatchError",
     "CosmosAccount",
     "CosmosArtifactService",
+    "CosmosMemoryService",
     "CosmosServiceError",
     "CosmosSessionService",
     "DamagedArtifactError",
     "EventIdReusedError",
     "InvalidIdError",
     "InvalidStateError",
+    "MemoryPurgeReport",
     "MultipleWriteRegionsError",
     "PurgeReport",
     "RepairReport",
@@ -73,7 +77,9 @@ _MODULES = {
     "ArtifactReader": "cosmos_artifact_service",
     "CosmosAccount": "account.account",
     "CosmosArtifactService": "cosmos_artifact_service",
+    "CosmosMemoryService": "cosmos_memory_service",
     "CosmosSessionService": "cosmos_session_service",
+    "MemoryPurgeReport": "memory.forgetting",
     "PurgeReport": "sessions.administration",
     "RepairReport": "sessions.store.repair",
     "RequestCharge": "account.charges",

@@ -2,6 +2,8 @@
 
     adk web --session_service_uri="cosmosdb://<account>.documents.azure.com/<database>" agents
     adk web --session_service_uri="cosmosdb://embedded/sessions.db" agents
+    adk web --memory_service_uri="cosmosdb://embedded/sessions.db" agents
+    adk web --artifact_service_uri="cosmosdb://embedded/sessions.db" agents
 
 ADK looks for `services.py` or `services.yaml` in the agents folder (`adk run`: in the agent's own):
 
@@ -14,6 +16,9 @@ ADK looks for `services.py` or `services.yaml` in the agents folder (`adk run`: 
       - scheme: cosmosdb
         type: artifact
         class: cosmosservice.adk.artifact_service
+      - scheme: cosmosdb
+        type: memory
+        class: cosmosservice.adk.memory_service
 
 ADK takes a ModuleNotFoundError in `services.py` for "there is no services.py" and goes on, to fail
 later with "Invalid database URL format". So nothing is imported here that could be missing.
@@ -27,6 +32,7 @@ from google.adk.cli.service_registry import get_service_registry
 
 if TYPE_CHECKING:
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
+    from google.adk.memory.base_memory_service import BaseMemoryService
     from google.adk.sessions.base_session_service import BaseSessionService
 
 SCHEME = "cosmosdb"
@@ -48,5 +54,13 @@ def artifact_service(
     return CosmosArtifactService(uri=uri, **options)
 
 
+def memory_service(uri: str, agents_dir: str | None = None, **options: Any) -> BaseMemoryService:
+    """The service for `--memory_service_uri`."""
+    from cosmosservice import CosmosMemoryService
+
+    return CosmosMemoryService(uri=uri, **options)
+
+
+get_service_registry().register_memory_service(SCHEME, memory_service)
 get_service_registry().register_session_service(SCHEME, session_service)
 get_service_registry().register_artifact_service(SCHEME, artifact_service)

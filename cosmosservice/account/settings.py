@@ -5,6 +5,7 @@
     COSMOSDB_DATABASE
     COSMOSDB_SESSION_CONTAINER       "sessions" unless set
     COSMOSDB_CONVERSATION_CONTAINER  "events" unless set
+    COSMOSDB_MEMORY_CONTAINER        "memories" unless set
     COSMOSDB_TIMEOUT                 seconds for an operation: 30 unless set
     COSMOSDB_ARTIFACT_CONTAINER      "artifacts" unless set
     COSMOSDB_ARTIFACT_BLOBS          absent: large payloads are in Cosmos DB too
@@ -121,6 +122,10 @@ class Settings(BaseModel):
     conversation_container: ResourceName = Field(
         default="events",
         description="The container of the event log.",
+    )
+    memory_container: ResourceName = Field(
+        default="memories",
+        description="The container of memories.",
     )
 
     timeout: float = Field(

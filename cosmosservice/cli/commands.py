@@ -25,6 +25,7 @@ from cosmosservice.cli.console import (
     settings_of,
     uri_option,
 )
+from cosmosservice.cli.memory import memory
 from cosmosservice.cli.sessions import sessions
 from cosmosservice.containers import CONTAINERS
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from cosmosservice.cli.doctor import Finding
 
 SERVICES_PY = """\
-# Teaches ADK the scheme cosmosdb://, for --session_service_uri.
+# Teaches ADK the scheme cosmosdb:// of --session_service_uri, --memory_service_uri and
+# --artifact_service_uri.
 import cosmosservice.adk  # noqa: F401
 """
 SERVICES_YAML = """\
@@ -43,6 +45,9 @@ services:
   - scheme: cosmosdb
     type: artifact
     class: cosmosservice.adk.artifact_service
+  - scheme: cosmosdb
+    type: memory
+    class: cosmosservice.adk.memory_service
 """
 MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
 
@@ -50,7 +55,7 @@ MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="cosmosservice")
 def cli() -> None:
-    """Sessions and artifacts of ADK agents in Azure Cosmos DB.
+    """Sessions, memory and artifacts of ADK agents in Azure Cosmos DB.
 
     COSMOSDB_* in the environment or in .env say where they are, or --uri does.
     Exit codes: 0 it is done, 1 it failed, 2 the command or the settings are wrong.
@@ -59,6 +64,7 @@ def cli() -> None:
 
 cli.add_command(sessions)
 cli.add_command(artifacts)
+cli.add_command(memory)
 
 
 @cli.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)

@@ -73,6 +73,7 @@ class ItemSource(TableSource):
         self._storage = storage
         self._number = container.number
         self._in_one_partition = snapshot.key is not None
+        self._is_current = self._table == f"items_{container.number}"
 
     def rows(
         self,
@@ -87,4 +88,12 @@ class ItemSource(TableSource):
             # A query does without its index where none can be written, on a full disk for one.
             with contextlib.suppress(CosmosError):
                 self._storage.ensure_sort_index(self._number, terms)
+        if where is not None and self._in_one_partition and self._is_current:
+            where = query.array_lookup(where, self._array_index)
         return super().rows(where, params, order_by, limit, offset)
+
+    def _array_index(self, path: str) -> str | None:
+        """The table that knows which items have a text in the array at this path."""
+        with contextlib.suppress(CosmosError):
+            return self._storage.ensure_array_index(self._number, path)
+        return None

@@ -28,6 +28,7 @@ from .history import History
 MANY = 1000  # deleted items after which the log is emptied
 SMALL = 64 * 1024 * 1024  # bytes of a file that is rewritten at closing, if need be
 MAX_SORT_INDEXES = 32  # per container: each one slows its writes a little
+MAX_ARRAY_INDEXES = 4  # the same for arrays, of which every item has a row
 
 _ITEMS = """
 CREATE TABLE items_{n} (
@@ -41,6 +42,23 @@ CREATE TABLE uniques_{n} (
     PRIMARY KEY (pk, rule, value)) WITHOUT ROWID;
 CREATE INDEX uniques_{n}_by_seq ON uniques_{n} (seq);
 """
+
+# Made for the first query that asks what an array contains: SQLite keeps it up to date.
+_TEXTS = "SELECT value, new.seq FROM json_each(new.body, {path}) WHERE type = 'text'"
+_ARRAYS = (
+    "CREATE TABLE {name} (value TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (value, seq))"
+    " WITHOUT ROWID",
+    "CREATE INDEX {name}_by_seq ON {name} (seq)",
+    "INSERT OR IGNORE INTO {name} SELECT item.value, items_{n}.seq"
+    " FROM items_{n}, json_each(items_{n}.body, {path}) AS item WHERE item.type = 'text'",
+    "CREATE TRIGGER {name}_added AFTER INSERT ON items_{n} BEGIN"
+    f" INSERT OR IGNORE INTO {{name}} {_TEXTS}; END",
+    "CREATE TRIGGER {name}_changed AFTER UPDATE OF body ON items_{n} BEGIN"
+    " DELETE FROM {name} WHERE seq = old.seq;"
+    f" INSERT OR IGNORE INTO {{name}} {_TEXTS}; END",
+    "CREATE TRIGGER {name}_removed AFTER DELETE ON items_{n} BEGIN"
+    " DELETE FROM {name} WHERE seq = old.seq; END",
+)
 
 
 # Whoever drops a storage without closing it leaves no connection behind. Not weakref.finalize: that
@@ -173,6 +191,9 @@ class Storage:
         self._connection.execute("DELETE FROM containers WHERE num = ?", [number])
         self._connection.execute(f"DROP TABLE items_{number}")
         self._connection.execute(f"DROP TABLE uniques_{number}")
+        for name in self._named("table", f"array_{number}_*"):
+            self._connection.execute(f"DROP TABLE {name}")
+            self._made_indexes.discard(name)
 
     def ensure_feed_index(self, number: int) -> None:
         """Make the index of the change feed; those who never read it need not pay for it."""
@@ -188,15 +209,33 @@ class Storage:
         if name in self._made_indexes:
             return
         with self.writing() as connection:
-            (count,) = connection.execute(
-                "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND name GLOB ?",
-                [f"sort_{number}_*"],
-            ).fetchone()
-            if count < MAX_SORT_INDEXES:
+            if len(self._named("index", f"sort_{number}_*")) < MAX_SORT_INDEXES:
                 connection.execute(
                     f"CREATE INDEX IF NOT EXISTS {name} ON items_{number} (pk, {', '.join(terms)})"
                 )
         self._made_indexes.add(name)
+
+    def ensure_array_index(self, number: int, path: str) -> str | None:
+        """The table of (value, seq) for the texts in the arrays at ``path``, a JSON path in quotes.
+        None if the container has too many of them."""
+        name = f"array_{number}_" + hashlib.sha256(path.encode()).hexdigest()[:16]
+        if name in self._made_indexes:
+            return name
+        with self.writing() as connection:
+            made = self._named("table", f"array_{number}_*")
+            if name not in made:
+                if len(made) >= MAX_ARRAY_INDEXES:
+                    return None
+                for statement in _ARRAYS:
+                    connection.execute(statement.format(name=name, n=number, path=path))
+        self._made_indexes.add(name)
+        return name
+
+    def _named(self, kind: str, pattern: str) -> list[str]:
+        rows = self._connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = ? AND name GLOB ?", [kind, pattern]
+        )
+        return [name for (name,) in rows]
 
 
 @contextmanager

@@ -87,6 +87,8 @@ def test_the_wheel_asks_for_what_production_needs_and_the_rest_by_extras(wheel):
         "opentelemetry-api",
         "pydantic",
         "python-dotenv",
+        "snowballstemmer",
+        "stop-words",
         "typing-extensions",
     }
     assert wanted["entra"] == {"azure-identity"}

@@ -4,7 +4,7 @@ from .description import Split, describe, speaks_of, split
 from .engine import Page, Source, Verbatim, run
 from .errors import ContinuationError, QueryError
 from .indexing import check_order
-from .ordering import index_terms, sql_order_terms
+from .ordering import array_lookup, index_terms, sql_order_terms
 
 __all__ = [
     "ContinuationError",
@@ -13,6 +13,7 @@ __all__ = [
     "Source",
     "Split",
     "Verbatim",
+    "array_lookup",
     "check_order",
     "describe",
     "index_terms",

@@ -11,7 +11,7 @@ slack, since SQLite does not promise to read a decimal to the last bit.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,14 +30,47 @@ def sql_order_terms(path: tuple[str, ...]) -> list[str]:
     """
     if path == ("id",):
         return ["id"]
-    if not path or not all(_PLAIN_NAME.fullmatch(name) for name in path):
+    at = json_path(path)
+    if not at:
         return []
-    at = "'$" + "".join(f'."{name}"' for name in path) + "'"
     return [
         _type_term(at),
         f"CASE WHEN json_type(body,{at}) IN ('text','integer','real') "
         f"THEN json_extract(body,{at}) END",
     ]
+
+
+def json_path(path: tuple[str, ...]) -> str:
+    """The path as SQLite writes it, in quotes; empty if SQLite cannot follow it."""
+    if not path or not all(_PLAIN_NAME.fullmatch(name) for name in path):
+        return ""
+    return "'$" + "".join(f'."{name}"' for name in path) + "'"
+
+
+def contains_any(at: str, count: int) -> str:
+    """Whether the array there has one of so many texts. `array_lookup` knows it again."""
+    return (
+        f"EXISTS (SELECT 1 FROM json_each(body,{at}) WHERE type = 'text'"
+        f" AND value IN ({','.join('?' * count)}))"
+    )
+
+
+_CONTAINS: Final = re.compile(
+    r"EXISTS \(SELECT 1 FROM json_each\(body,('[^']*')\) WHERE type = 'text'"
+    r" AND value IN (\([?,]+\))\)"
+)
+
+
+def array_lookup(where: str, table_of: Callable[[str], str | None]) -> str:
+    """The condition with `contains_any` served by a table of (value, rowid), where there is one."""
+
+    def served(found: re.Match[str]) -> str:
+        table = table_of(found[1])
+        if table is None:
+            return found[0]
+        return f"rowid IN (SELECT seq FROM {table} WHERE value IN {found[2]})"
+
+    return _CONTAINS.sub(served, where)
 
 
 def _type_term(at: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from . import nodes
 from .compiler import Evaluate, Row, Scope, compile_expression
 from .errors import QueryError
-from .ordering import around, sortable, sql_number, sql_order_terms
+from .ordering import around, contains_any, json_path, sortable, sql_number, sql_order_terms
 from .values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, rank
 
 # Above this SQLite is not asked: a statement takes only so many values.
@@ -51,7 +51,9 @@ class Pushdown:
             case nodes.And(operands):
                 return _conjunction([self.condition(operand) for operand in operands])
             case nodes.Or(operands):
-                return _disjunction([self.condition(operand) for operand in operands])
+                return self._contains_any(operands) or _disjunction(
+                    [self.condition(operand) for operand in operands]
+                )
             case nodes.Binary(symbol, left, right) if symbol in _MIRRORED:
                 return self._comparison(symbol, left, right) or self._comparison(
                     _MIRRORED[symbol], right, left
@@ -66,6 +68,8 @@ class Pushdown:
                 return self._rank_test(argument, _RANK_TESTS[name])
             case nodes.Not(nodes.Call("IS_DEFINED", (argument,))):
                 return self._rank_test(argument, "= 0")
+            case nodes.Call("ARRAY_CONTAINS", (_, _)):
+                return self._contains_any((node,))
             case nodes.Call("STARTSWITH", (text, prefix)):
                 return self._prefix(text, prefix, exact=True)
             case nodes.Like(text, pattern, escape):
@@ -139,6 +143,27 @@ class Pushdown:
             return low
         both = _conjunction([low, self._comparison("<", text, nodes.Constant(end))])
         return both and Condition(both.sql, both.params, both.exact and exact)
+
+    def _contains_any(self, operands: Sequence[nodes.Expression]) -> Condition | None:
+        """`ARRAY_CONTAINS(c.a, 'x') OR ARRAY_CONTAINS(c.a, 'y') …`, of one path and for texts."""
+        paths: set[tuple[str, ...] | None] = set()
+        wanted: list[str] = []
+        for operand in operands:
+            match operand:
+                case nodes.Call("ARRAY_CONTAINS", (array, item)):
+                    constant = self._constant(item)
+                    value = constant(self._parameters) if constant else UNDEFINED
+                    if type(value) is not str or not sortable(value):
+                        return None
+                    paths.add(path_of(array, self._alias))
+                    wanted.append(value)
+                case _:
+                    return None
+        path = paths.pop()
+        if paths or path is None or len(wanted) > _MOST_PARAMS:
+            return None
+        at = json_path(path)
+        return Condition(contains_any(at, len(wanted)), tuple(wanted)) if at else None
 
     def _rank_test(self, argument: nodes.Expression, test: str) -> Condition | None:
         path = path_of(argument, self._alias)

@@ -1,2 +1,2 @@
-# Teaches ADK the scheme cosmosdb://, for --session_service_uri.
+# Teaches ADK the scheme cosmosdb://, for --session_service_uri and --memory_service_uri.
 import cosmosservice.adk  # noqa: F401

@@ -37,6 +37,8 @@ def _contains(items: Any, wanted: Any, partial: Any = False) -> Any:
         return UNDEFINED
     if wanted is UNDEFINED:
         return False
+    if type(wanted) is str:
+        return wanted in items  # nothing but the same text is equal to a text
     matches = _partly_equal if partial else equal
     return any(matches(item, wanted) for item in items)
 

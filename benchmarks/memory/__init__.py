@@ -1,0 +1,1 @@
+"""How well memories are found, beside other memory services."""

@@ -1,0 +1,133 @@
+"""`cosmosservice memory …`: search what was said, look at it, add to it, forget it."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import Any
+
+import click
+
+from cosmosservice.cli.console import FAILED, Command, json_option, run, uri_option
+
+
+def one_user(command: Command) -> Command:
+    """--app and --user, which together name one, and --uri."""
+    app = click.option("--app", "app_name", required=True, help="Name of the app.")
+    user = click.option("--user", "user_id", required=True, help="Id of the user.")
+    return app(user(uri_option(command)))
+
+
+def moment(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> datetime.datetime | None:
+    """`2026-05-01`, `2026-05-01T10:30`, in local time unless it says otherwise."""
+    if value is None:
+        return None
+    try:
+        return datetime.datetime.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(
+            "is a date or a time in ISO 8601: 2026-05-01, 2026-05-01T10:30.", context, parameter
+        ) from None
+
+
+@click.group()
+def memory() -> None:
+    """Search what was said, look at it, add to it, forget it."""
+
+
+@memory.command()
+@click.argument("query")
+@one_user
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1))
+@click.option("--session", "session_id", help="Only of this session.")
+@click.option("--author", help="Only what this author said.")
+@click.option("--since", callback=moment, help="Only what was said then or later.")
+@click.option("--until", callback=moment, help="Only what was said then or before.")
+@json_option
+def search(uri: str | None, as_json: bool, **options: Any) -> None:
+    """Find what was said about QUERY, the best first, as an agent would."""
+    from cosmosservice.cli import memory_work
+
+    run(memory_work.search(uri, as_json=as_json, **options))
+
+
+@memory.command("list")
+@one_user
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1))
+@json_option
+def list_(uri: str | None, app_name: str, user_id: str, limit: int, as_json: bool) -> None:
+    """List a user's memories, the latest first."""
+    from cosmosservice.cli import memory_work
+
+    run(memory_work.latest(uri, app_name, user_id, limit=limit, as_json=as_json))
+
+
+@memory.command()
+@click.argument("text")
+@one_user
+@click.option("--author", help="Who said it.")
+@click.option("--ttl", type=click.IntRange(1), help="Forget it after so many seconds.")
+def add(
+    uri: str | None, text: str, app_name: str, user_id: str, author: str | None, ttl: int | None
+) -> None:
+    """Add TEXT to what is known of a user."""
+    from cosmosservice.cli import memory_work
+
+    run(memory_work.add(uri, text, app_name, user_id, author=author, ttl=ttl))
+
+
+@memory.command()
+@click.argument("memory_id", metavar="[MEMORY]", required=False)
+@one_user
+@click.option("--session", "session_id", help="Erase all memories of this session.")
+@click.option("--all", "everything", is_flag=True, help="Erase all memories of the user.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(
+    uri: str | None,
+    memory_id: str | None,
+    app_name: str,
+    user_id: str,
+    session_id: str | None,
+    everything: bool,
+    yes: bool,
+) -> None:
+    """Forget one MEMORY, those of a session, or all of a user.
+
+    A MEMORY does not come back when its session is added again.
+    """
+    from cosmosservice.cli import memory_work
+
+    if [memory_id is not None, session_id is not None, everything].count(True) != 1:
+        raise click.UsageError("Name one MEMORY, or a --session, or say --all.")
+    if memory_id is not None:
+        if not run(memory_work.forget(uri, app_name, user_id, memory_id)):
+            sys.exit(FAILED)
+        return
+    what = f"session {session_id!r}" if session_id is not None else "ALL sessions"
+    if not yes:
+        click.confirm(
+            f"Erase the memories of {what} of user {user_id!r} for good?", abort=True, err=True
+        )
+    run(memory_work.purge(uri, app_name, user_id, session_id))
+
+
+@memory.command()
+@click.option("--app", "app_name", help="Only of this app, with --user.")
+@click.option("--user", "user_id", help="Only of this user, with --app.")
+@click.option(
+    "--embedder",
+    required=True,
+    metavar="MODULE:NAME",
+    help="The embedder of the service: my_agent.embedding:embed.",
+)
+@uri_option
+def embed(uri: str | None, app_name: str | None, user_id: str | None, embedder: str) -> None:
+    """Make the vectors that are missing: the embedder failed when their memories were added."""
+    from cosmosservice.cli import memory_work
+
+    if (app_name is None) != (user_id is None):
+        raise click.UsageError("Give both --app and --user, or neither.")
+    if not run(memory_work.embed(uri, app_name, user_id, embedder)):
+        sys.exit(FAILED)

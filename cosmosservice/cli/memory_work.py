@@ -1,0 +1,136 @@
+"""What `cosmosservice memory …` does. Imports ADK, so it is imported by the commands that run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+from google.adk.memory.memory_entry import MemoryEntry
+from google.genai import types
+
+from cosmosservice import CosmosMemoryService
+from cosmosservice.cli.console import (
+    UsageProblem,
+    bar,
+    counted,
+    err,
+    print_json,
+    print_table,
+    settings_of,
+)
+from cosmosservice.cli.timeline import clean
+from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.embedding import Embedder
+from cosmosservice.memory.entries import memory_of, text_in
+
+
+@contextlib.asynccontextmanager
+async def service_of(
+    uri: str | None, *, writes: bool = False, embedder: Embedder | None = None
+) -> AsyncIterator[CosmosMemoryService]:
+    """Only what stores memories makes a store; looking at one that is not there is a mistake."""
+    settings_of(uri, existing=not writes)
+    ensure: Any = None if writes else "verify"
+    async with CosmosMemoryService(uri=uri, ensure=ensure, embedder=embedder) as service:
+        yield service
+
+
+async def search(uri: str | None, *, as_json: bool, **options: Any) -> None:
+    async with service_of(uri) as service:
+        response = await service.search_memory(**options)
+    _print(response.memories, as_json, "Nothing was found.")
+
+
+async def latest(
+    uri: str | None, app_name: str, user_id: str, *, limit: int, as_json: bool
+) -> None:
+    owner = Owner.of(app_name, user_id)
+    async with service_of(uri) as service:
+        found = await service._run("iter_memories", lambda store: store.latest(owner, limit))
+    _print([memory_of(*each) for each in found], as_json, "No memories.")
+    if len(found) == limit and not as_json:
+        err.print(f"The latest {limit}; more with --limit.")
+
+
+async def add(
+    uri: str | None, text: str, app_name: str, user_id: str, *, author: str | None, ttl: int | None
+) -> None:
+    content = types.Content(role="user", parts=[types.Part(text=text)])
+    metadata = None if ttl is None else {"ttl": ttl}
+    async with service_of(uri, writes=True) as service:
+        await service.add_memory(
+            app_name=app_name,
+            user_id=user_id,
+            memories=[MemoryEntry(content=content, author=author)],
+            custom_metadata=metadata,
+        )
+    err.print("Added.")
+
+
+async def forget(uri: str | None, app_name: str, user_id: str, memory_id: str) -> bool:
+    owner = Owner.of(app_name, user_id)
+    async with service_of(uri) as service:
+        found = await service._run("delete_memory", lambda store: store.forget(owner, memory_id))
+    err.print("Forgotten." if found else "The user has no such memory.")
+    return found
+
+
+async def purge(uri: str | None, app_name: str, user_id: str, session_id: str | None) -> None:
+    async with service_of(uri) as service:
+        report = await service.purge_memories(
+            app_name=app_name, user_id=user_id, session_id=session_id
+        )
+    err.print(f"Erased {counted(report.documents, 'document')}.")
+
+
+async def embed(uri: str | None, app_name: str | None, user_id: str | None, named: str) -> bool:
+    """Returns whether no vector is missing any more."""
+    embedder = _imported(named)
+    with bar("Embedding") as progress:
+        async with service_of(uri, embedder=embedder) as service:
+            report = await service.embed_missing(
+                app_name=app_name, user_id=user_id, progress=progress
+            )
+    err.print(f"{report.missing:,} without a vector, {report.embedded:,} made.")
+    return report.missing == report.embedded
+
+
+def _imported(named: str) -> Embedder:
+    module, _, name = named.partition(":")
+    sys.path.insert(0, "")  # as python -m does: the agent's code is often just here
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageProblem(f"--embedder {named} cannot be imported: {error}.") from None
+    embedder: Embedder = found
+    return embedder
+
+
+def _print(memories: list[MemoryEntry], as_json: bool, nothing: str) -> None:
+    if as_json:
+        for each in memories:
+            print_json(each.model_dump(mode="json", exclude_none=True))
+        return
+    if not memories:
+        err.print(nothing)
+        return
+    print_table(
+        ("said", "by", "what", "memory"),
+        (
+            (
+                clean((each.timestamp or "")[:16].replace("T", " ")),
+                clean(each.author or ""),
+                clean(_short(text_in(each.content))),
+                clean(each.id or ""),
+            )
+            for each in memories
+        ),
+    )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else f"{line[:299]}…"

@@ -1,0 +1,291 @@
+"""CosmosMemoryService: ADK's long-term memory on Azure Cosmos DB."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from google.adk.events.event import Event
+from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.sessions.session import Session
+from typing_extensions import Unpack, override
+
+from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.service import AccountService
+from cosmosservice.errors import ConfigurationError
+from cosmosservice.hosting.concurrency import GRACE
+from cosmosservice.memory.backfill import EmbedReport, Progress
+from cosmosservice.memory.documents import Owner, text_of
+from cosmosservice.memory.entries import check_ttl, event_entries, memory_entries, memory_of
+from cosmosservice.memory.forgetting import MemoryPurgeReport
+from cosmosservice.memory.searching import EVER, Filter
+from cosmosservice.memory.stores import MemoryStores
+
+if TYPE_CHECKING:
+    from azure.cosmos.aio import CosmosClient
+
+    from cosmos_emulator import Emulator
+    from cosmosservice.account.connection import Ensure
+    from cosmosservice.memory.embedding import Embedder
+    from cosmosservice.memory.store import Found, MemoryStore
+
+Moment = datetime.datetime | float
+
+DEFAULT_RESULTS = 10
+REPEAT_SECONDS = 30.0
+
+
+class MemoryOptions(TypedDict, total=False):
+    """Options of a memory service on the embedded emulator."""
+
+    database: str | None
+    memory_container: str | None
+    embedder: Embedder | None
+    results: int
+    ttl: int | None
+    repeat_seconds: float
+    ensure: Ensure | None
+    timeout: float | None
+    on_request_charge: OnRequestCharge | None
+
+
+class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
+    """What was said, found again: durable ADK memory on Azure Cosmos DB.
+
+        memories container, partition /owner: one user of one app
+        ┌────────────────────────────────────────────────────────────┐
+        │ memory     id, author, time, place, words, content         │
+        │ forgotten  the same id and place, and nothing that was said│
+        │ part       what is too large for the memory itself         │
+        │ vector     the embedding, if there is an embedder          │
+        └────────────────────────────────────────────────────────────┘
+
+    Adding creates a document whose id is the event's: what is there already is not written again,
+    and what was deleted does not come back. A search ranks the user's own memories by the words
+    of the query, without a model. Any number of event loops and threads may use one service.
+    """
+
+    def __init__(
+        self,
+        *,
+        account: CosmosAccount | None = None,
+        endpoint: str | None = None,
+        credential: Any = None,
+        database: str | None = None,
+        memory_container: str | None = None,
+        uri: str | None = None,
+        embedder: Embedder | None = None,
+        results: int = DEFAULT_RESULTS,
+        ttl: int | None = None,
+        repeat_seconds: float = REPEAT_SECONDS,
+        ensure: Ensure | None = None,
+        timeout: float | None = None,
+        preferred_regions: Sequence[str] | None = None,
+        client_options: Mapping[str, Any] | None = None,
+        client: CosmosClient | None = None,
+        on_request_charge: OnRequestCharge | None = None,
+        allow_multiple_write_regions: bool = False,
+        _emulator: Emulator | None = None,
+    ) -> None:
+        """Without arguments: `COSMOSDB_*` from the environment or `.env`.
+
+        Args:
+          account: the CosmosAccount to use, which other services may share. Without one the
+            service makes its own from the options below.
+          endpoint: the account's URI, or `embedded:<file>`.
+          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
+            without one Entra ID.
+          uri: `cosmosdb://…`, as `adk web --memory_service_uri` passes it on.
+          embedder: `async (texts) -> vectors`, to search by meaning as well as by words.
+          results: how many memories a search returns at most.
+          ttl: seconds after which a memory disappears, counted from when it was added.
+          repeat_seconds: for how long the same search is answered from memory, as long as this
+            service adds and deletes nothing for the user. 0: never.
+          ensure: "create" missing containers, "verify" them, or "never" look. Default: create
+            with a key, verify with Entra ID, which may not create.
+          timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
+          preferred_regions: the regions to read from, the nearest first.
+          client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
+            `proxies` or `user_agent_suffix`.
+          client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
+            event loop only, and the application closes it.
+          on_request_charge: is called with the RequestCharge of every request.
+          allow_multiple_write_regions: do not refuse an account with several write regions.
+        """
+        if isinstance(results, bool) or not isinstance(results, int) or results < 1:
+            raise ConfigurationError("results is a number of memories, at least 1.")
+        self._results = results
+        self._ttl = check_ttl(ttl)
+        settings = self._take_account(
+            account,
+            {"memory_container": memory_container},
+            uri=uri,
+            endpoint=endpoint,
+            database=database,
+            credential=credential,
+            ensure=ensure,
+            timeout=timeout,
+            preferred_regions=preferred_regions,
+            client_options=client_options,
+            client=client,
+            on_request_charge=on_request_charge,
+            allow_multiple_write_regions=allow_multiple_write_regions or None,
+            _emulator=_emulator,
+        )
+        self._stores = MemoryStores(settings, embedder=embedder, repeat_seconds=repeat_seconds)
+
+    @classmethod
+    def embedded(
+        cls, store: str | Emulator = ":memory:", **options: Unpack[MemoryOptions]
+    ) -> CosmosMemoryService:
+        """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
+        if isinstance(store, str):
+            return cls(endpoint=f"embedded:{store}", **options)
+        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+
+    # --- BaseMemoryService
+
+    @override
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Adds what was said in the session. What is stored already is not sent again."""
+        owner = Owner.of(session.app_name, session.user_id)
+        session_id = text_of("The session id", session.id)
+        entries = event_entries(session.events, None, self._ttl)
+        if entries:
+            await self._run(
+                "add_session_to_memory",
+                lambda store: store.add_session(owner, session_id, entries),
+                grace=GRACE,
+            )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Adds these events to what is there. `ttl` in the custom metadata is a number of seconds
+        after which they disappear; the rest is returned with them."""
+        owner = Owner.of(app_name, user_id)
+        session = None if session_id is None else text_of("The session id", session_id)
+        entries = event_entries(events, custom_metadata, self._ttl)
+        if entries:
+            await self._run(
+                "add_events_to_memory",
+                lambda store: store.add_events(owner, session, entries),
+                grace=GRACE,
+            )
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Adds entries as they are. One without an id gets a new one."""
+        owner = Owner.of(app_name, user_id)
+        entries = memory_entries(memories, custom_metadata, self._ttl)
+        if entries:
+            await self._run(
+                "add_memory", lambda store: store.add_alone(owner, entries), grace=GRACE
+            )
+
+    @override
+    async def search_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        query: str,
+        limit: int | None = None,
+        session_id: str | None = None,
+        author: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+    ) -> SearchMemoryResponse:
+        """The memories that fit the query best, the best first.
+
+        Args:
+          limit: how many at most; default: the service's `results`.
+          session_id: only of this session.
+          author: only said by this author.
+          since, until: only said then: a datetime, or seconds as in an event's timestamp.
+        """
+        if limit is not None and limit < 1:
+            raise ValueError("limit must be at least 1.")
+        owner = Owner.of(app_name, user_id)
+        chosen = Filter(session_id, author, _seconds(since), _seconds(until))
+        count = limit or self._results
+        found = await self._run(
+            "search_memory", lambda store: store.search(owner, query, count, chosen)
+        )
+        return SearchMemoryResponse(memories=[memory_of(*each) for each in found])
+
+    async def delete_memory(
+        self, *, app_name: str, user_id: str, memory_id: str | None = None
+    ) -> None:
+        """Deletes one memory. It does not come back when its session is added again."""
+        if not memory_id:
+            return
+        owner = Owner.of(app_name, user_id)
+        text_of("The memory id", memory_id)
+        await self._run("delete_memory", lambda store: store.forget(owner, memory_id), grace=GRACE)
+
+    # --- further
+
+    async def iter_memories(
+        self, *, app_name: str, user_id: str, session_id: str | None = None
+    ) -> AsyncIterator[MemoryEntry]:
+        """All memories of a user, or of one session, the oldest first, without holding them all."""
+        owner = Owner.of(app_name, user_id)
+        after, seen = -EVER, frozenset[str]()
+        while True:
+            page = await self._run("iter_memories", _page(owner, session_id, after, seen))
+            if not page:
+                return
+            for document, content in page:
+                yield memory_of(document, content)
+            last = page[-1][0]["time"]
+            of_last = frozenset(each["id"] for each, _ in page if each["time"] == last)
+            seen = of_last | seen if last == after else of_last
+            after = last
+
+    async def purge_memories(
+        self, *, app_name: str, user_id: str, session_id: str | None = None
+    ) -> MemoryPurgeReport:
+        """Erases all memories of a user, or of one session, and what is left of deleted ones."""
+        owner = Owner.of(app_name, user_id)
+        return await self._run("purge_memories", lambda store: store.purge(owner, session_id))
+
+    async def embed_missing(
+        self,
+        *,
+        app_name: str | None = None,
+        user_id: str | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> EmbedReport:
+        """Makes the vectors that are missing, of one user or of all. The embedder may have failed
+        when their memories were added."""
+        if (app_name is None) != (user_id is None):
+            raise ValueError("Give both app_name and user_id, or neither.")
+        owner = None if app_name is None or user_id is None else Owner.of(app_name, user_id)
+        return await self._run("embed_missing", lambda store: store.embed_missing(owner, progress))
+
+
+def _page(
+    owner: Owner, session_id: str | None, after: float, seen: frozenset[str]
+) -> Callable[[MemoryStore], Coroutine[Any, Any, list[Found]]]:
+    return lambda store: store.page(owner, session_id, after, seen)
+
+
+def _seconds(moment: Moment | None) -> float | None:
+    if isinstance(moment, datetime.datetime):
+        return moment.timestamp()
+    return None if moment is None else float(moment)

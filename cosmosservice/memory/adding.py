@@ -1,0 +1,159 @@
+"""Adding: creates what is not there yet, in an order that lets the next process know what is."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import Conflict
+from cosmosservice.memory import documents, queries
+from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.entries import Entry
+from cosmosservice.memory.known import Conversation, Known
+
+AT_ONCE: Final = 16  # requests under way
+_MOST_COMPLETE: Final = 20
+
+
+@dataclass(frozen=True)
+class Added:
+    """A memory that was stored by this call."""
+
+    document: Document
+    text: str
+
+
+class Adding:
+    """Writes memories. A memory whose id exists, forgotten or not, is left as it is."""
+
+    def __init__(self, container: Container, known: Known) -> None:
+        self._container = container
+        self._known = known
+
+    async def session(self, owner: Owner, session_id: str, entries: Sequence[Entry]) -> list[Added]:
+        """A session so far, or its last part. Its last memory is written when the others are
+        stored, and says from which one on nothing is missing before it (`complete`): that need not
+        be sent again, by whatever process."""
+        if not entries:
+            return []
+        name = documents.conversation_of(session_id)
+        conversation = await self._conversation(owner, name)
+        ids = [entry.document_id for entry in entries]
+        new = [
+            (entry, place)
+            for entry, (place, stored) in zip(entries, conversation.placed(ids), strict=True)
+            if not stored
+        ]
+        if not new:
+            return []
+        added = await self._add_all(owner, session_id, name, conversation, new[:-1])
+        complete = ids[0] if new[-1][0] is entries[-1] else None
+        added += await self._add_all(
+            owner, session_id, name, conversation, new[-1:], complete=complete
+        )
+        conversation.complete = [*conversation.complete[-_MOST_COMPLETE:], (ids[0], ids[-1])]
+        return added
+
+    async def events(
+        self, owner: Owner, session_id: str | None, entries: Sequence[Entry]
+    ) -> list[Added]:
+        """Some events, behind what their session has already."""
+        if not entries:
+            return []
+        if session_id is None:
+            name, conversation = secrets.token_hex(8), Conversation()
+        else:
+            name = documents.conversation_of(session_id)
+            conversation = await self._conversation(owner, name)
+        unknown = [each for each in entries if each.document_id not in conversation.stored]
+        new = list(zip(unknown, range(conversation.next_place, 10**9), strict=False))
+        return await self._add_all(owner, session_id, name, conversation, new)
+
+    async def alone(self, owner: Owner, entries: Sequence[Entry]) -> list[Added]:
+        """Memories that belong to no conversation: none is the neighbour of another."""
+
+        def add(entry: Entry) -> Callable[[], Awaitable[Added | None]]:
+            name = secrets.token_hex(8)
+            return lambda: self._add(owner, None, entry, documents.place_in(name, 0))
+
+        return await self._together(owner, [add(entry) for entry in entries])
+
+    async def _conversation(self, owner: Owner, name: str) -> Conversation:
+        """What is known to be stored of it; by one small query, if this process does not know."""
+        known = self._known.conversation(owner.key, name)
+        if known is not None:
+            return known
+        first, end = documents.places_of(name)
+        tail = await self._container.query(queries.TAIL, {"first": first, "end": end}, owner.key)
+        found = Conversation()
+        for row in tail:
+            found.note(row["id"], documents.parse_place(row["at"])[1])
+        found.complete = [
+            (row["complete"], row["id"]) for row in reversed(tail) if row.get("complete")
+        ]
+        return self._known.learn(owner.key, name, found)
+
+    async def _add_all(
+        self,
+        owner: Owner,
+        session_id: str | None,
+        name: str,
+        conversation: Conversation,
+        new: Sequence[tuple[Entry, int]],
+        *,
+        complete: str | None = None,
+    ) -> list[Added]:
+        def add(entry: Entry, place: int) -> Callable[[], Awaitable[Added | None]]:
+            async def one() -> Added | None:
+                at = documents.place_in(name, place)
+                added = await self._add(owner, session_id, entry, at, complete=complete)
+                conversation.note(entry.document_id, place)
+                return added
+
+            return one
+
+        return await self._together(owner, [add(entry, place) for entry, place in new])
+
+    async def _together(
+        self, owner: Owner, work: Sequence[Callable[[], Awaitable[Added | None]]]
+    ) -> list[Added]:
+        """A few at a time. If some fail, the others are stored, and the first failure is raised."""
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def one(each: Callable[[], Awaitable[Added | None]]) -> Added | None:
+            async with limit:
+                return await each()
+
+        try:
+            found = await asyncio.gather(*map(one, work), return_exceptions=True)
+        finally:
+            self._known.changed(owner.key)
+        failures = [each for each in found if isinstance(each, BaseException)]
+        if failures:
+            raise failures[0]
+        return [each for each in found if isinstance(each, Added)]
+
+    async def _add(
+        self,
+        owner: Owner,
+        session_id: str | None,
+        entry: Entry,
+        at: str,
+        *,
+        complete: str | None = None,
+    ) -> Added | None:
+        document, parts = await entry.documents(owner, session_id, at, complete=complete)
+        for part in parts:
+            try:
+                await self._container.create(part)
+            except Conflict:
+                continue  # of an earlier attempt
+        try:
+            await self._container.create(document)
+        except Conflict:
+            return None
+        return Added(document, entry.text)

@@ -1,0 +1,48 @@
+"""Vectors for memories that have none: the embedder failed when they were added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cosmosservice.account.container import Container
+from cosmosservice.account.failures import NotFound
+from cosmosservice.data_converters import decode_value
+from cosmosservice.memory import documents, queries
+from cosmosservice.memory.embedding import AT_ONCE, Vectors
+from cosmosservice.memory.entries import text_in
+from cosmosservice.memory.searching import content_of
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class EmbedReport:
+    """How many memories had no vector, and how many have one now."""
+
+    missing: int
+    embedded: int
+
+
+async def embed_missing(
+    container: Container, vectors: Vectors, owner: str | None, progress: Progress
+) -> EmbedReport:
+    """Of one owner, or of all."""
+    made = await container.query(queries.WITH_VECTOR, {"kind": documents.VECTOR}, owner)
+    having = {(each["owner"], each["of"]) for each in made}
+    found = await container.query(queries.MEMORIES, {"kind": documents.MEMORY}, owner)
+    missing = [each for each in found if (each["owner"], each["id"]) not in having]
+    embedded = 0
+    for start in range(0, len(missing), AT_ONCE):
+        some = []
+        for each in missing[start : start + AT_ONCE]:
+            try:
+                document = await container.read(each["id"], each["owner"])
+            except NotFound:
+                continue
+            if isinstance(document, dict) and document["kind"] == documents.MEMORY:
+                content = await content_of(container, document)
+                some.append((document, text_in(decode_value(content))))
+        embedded += await vectors.add(some)
+        progress(start + len(some), len(missing))
+    return EmbedReport(len(missing), embedded)

@@ -1,0 +1,188 @@
+"""What is stored: one partition for each user of an app, and the documents in it.
+
+    id         e.<id of the memory>      created once: creating it again fails, so that adding a
+                                         memory twice stores it once
+    kind       memory | forgotten | part | vector
+    owner      app and user: the partition key
+    at         conversation . place      where in its conversation the memory stands
+    tokens     the words that it is found by, "#" + at, and "@" + a word of its author's name
+    counts     how often it has those that it has more than once
+    length     how many words it has
+    content    as ADK has it, or `chunks`: how many parts hold it
+
+Parts and vectors say `of` which memory they are, and `beside` which place they belong to.
+A forgotten memory keeps its id and place, and nothing of what was said. Parts (`<id>.c0.…`,
+`<id>.w1`) hold what is too large for the memory itself, and are written before it. A vector
+(`<id>.v`) is written after it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cosmosservice.account.container import Document
+from cosmosservice.data_converters import from_json, to_json, wire_size
+from cosmosservice.errors import InvalidIdError
+from cosmosservice.sessions.store.keys import escape
+
+SCHEMA_VERSION: Final = 1
+
+MEMORY: Final = "memory"
+FORGOTTEN: Final = "forgotten"
+PART: Final = "part"
+VECTOR: Final = "vector"
+
+PROBED: Final = "probe"  # an id that no document has
+
+# A search reads the documents that match. What is larger than this is kept beside them.
+INLINE_BYTES: Final = 4_096
+CHUNK_CHARACTERS: Final = 1_000_000
+TOKENS_OF_A_DOCUMENT: Final = 1_000
+
+_LONGEST_NAME: Final = 900  # of an id or of an owner; beyond that their hash stands for them
+
+
+def text_of(name: str, value: object) -> str:
+    """A name that comes from outside, checked."""
+    if not isinstance(value, str):
+        raise InvalidIdError(f"{name} must be a string, not {type(value).__name__}.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidIdError(
+            f"{name} contains half of a surrogate pair, which is not text. Nothing was stored."
+        ) from None
+    return value
+
+
+def _bounded(text: str) -> str:
+    """`escape` never yields an equals sign, so that no text is another one's hash."""
+    if len(text) <= _LONGEST_NAME:
+        return text
+    return "=" + hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One user of one app, whose memories share a partition."""
+
+    app_name: str
+    user_id: str
+    key: str
+
+    @classmethod
+    def of(cls, app_name: str, user_id: str) -> Owner:
+        if not app_name:
+            raise InvalidIdError("The app name is empty. Nothing was stored.")
+        parts = text_of("The app name", app_name), text_of("The user id", user_id)
+        return cls(app_name, user_id, _bounded(".".join(map(escape, parts))))
+
+
+def document_id(memory_id: str) -> str:
+    return "e." + _bounded(escape(memory_id))
+
+
+def conversation_of(session_id: str) -> str:
+    """A short name of a session, for places in it."""
+    return hashlib.sha256(session_id.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def place_in(conversation: str, place: int) -> str:
+    return f"{conversation}.{place:09d}"
+
+
+def places_of(conversation: str) -> tuple[str, str]:
+    """Not greater than any place of the conversation, and greater than all of them."""
+    return f"{conversation}.", f"{conversation}/"
+
+
+def parse_place(at: str) -> tuple[str, int]:
+    conversation, _, place = at.rpartition(".")
+    return conversation, int(place)
+
+
+def split_large(
+    document: Document, content: Any, tokens: list[str], counts: Mapping[str, int]
+) -> list[Document]:
+    """Puts content and tokens into the document. Returns the parts for what has no room in it."""
+    parts: list[Document] = []
+    raw = to_json(content)
+    if wire_size(raw) <= INLINE_BYTES:
+        document["content"] = content
+    else:
+        packed = base64.b64encode(zlib.compress(raw)).decode("ascii")
+        chunks = [
+            packed[at : at + CHUNK_CHARACTERS] for at in range(0, len(packed), CHUNK_CHARACTERS)
+        ]
+        # The hash: what a failed attempt with another content left behind is not taken for ours.
+        digest = hashlib.sha256(raw).hexdigest()[:16]
+        document |= {"chunks": len(chunks), "sha256": digest}
+        parts += [
+            _part(document, f"c{number}.{digest}", {"data": chunk})
+            for number, chunk in enumerate(chunks)
+        ]
+    groups = [
+        tokens[at : at + TOKENS_OF_A_DOCUMENT] for at in range(0, len(tokens), TOKENS_OF_A_DOCUMENT)
+    ]
+    for number, group in enumerate(groups):
+        few = {token: counts[token] for token in group if counts.get(token, 1) > 1}
+        if number == 0:
+            document |= {"tokens": group, "counts": few}
+        else:
+            fields = {name: document[name] for name in ("length", "time", "author", "asks")}
+            parts.append(_part(document, f"w{number}", {"tokens": group, "counts": few, **fields}))
+    return parts
+
+
+def _part(document: Document, name: str, fields: Document) -> Document:
+    part = {
+        "id": f"{document['id']}.{name}",
+        "owner": document["owner"],
+        "kind": PART,
+        "of": document["id"],
+        "beside": document["at"],
+        **fields,
+    }
+    for name in ("session_id", "ttl"):
+        if name in document:
+            part[name] = document[name]
+    return part
+
+
+def chunk_ids(document: Document) -> list[str]:
+    return [
+        f"{document['id']}.c{number}.{document['sha256']}" for number in range(document["chunks"])
+    ]
+
+
+def chunks_beside(main_id: str) -> tuple[str, str]:
+    """Not greater than the id of any chunk of a memory, and greater than all of them."""
+    return f"{main_id}.c", f"{main_id}.d"
+
+
+def joined(chunks: list[str]) -> Any:
+    """The content that `split_large` has cut."""
+    return from_json(zlib.decompress(base64.b64decode("".join(chunks))))
+
+
+def beside(main_id: str) -> tuple[str, str]:
+    """Not greater than the id of any document that belongs to a memory, and greater than all."""
+    return f"{main_id}.", f"{main_id}/"
+
+
+def vector_id(main_id: str) -> str:
+    return f"{main_id}.v"
+
+
+def forgotten(document: Document, moment: str) -> Document:
+    """What stays of a memory: nothing that was said, and an id that cannot be created again."""
+    kept = ("id", "owner", "at", "session_id", "complete", "schema_version")
+    return {name: document[name] for name in kept if name in document} | {
+        "kind": FORGOTTEN,
+        "forgotten_at": moment,
+    }

@@ -1,0 +1,184 @@
+"""Embedding: vectors of what was said, made by the application's model.
+
+A vector is a document of its own beside its memory: a search by words does not read it, and one
+that could not be made is made later.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.errors import ConfigurationError, ContainerMismatchError
+from cosmosservice.memory import documents, queries
+from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.ranking import NOTHING, Ranked
+from cosmosservice.memory.searching import Filter
+
+logger = logging.getLogger("cosmosservice")
+
+Embedder = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
+"""Vectors of texts, in their order. It may have the attributes `model` and `dimensions`."""
+
+MOST_CHARACTERS: Final = 8_000  # of a text: what models take
+AT_ONCE: Final = 64  # texts
+
+# In a partition that no owner has: the text of its key is never escaped from names.
+_SETTINGS: Final = {"id": "embedder", "owner": "="}
+
+
+class EmbedderFailed(Exception):
+    """The embedder raised, or did not return a vector for each text."""
+
+
+async def embedded(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
+    """A vector for each text. Raises EmbedderFailed and nothing else."""
+    found: list[list[float]] = []
+    for start in range(0, len(texts), AT_ONCE):
+        some = [text[:MOST_CHARACTERS] for text in texts[start : start + AT_ONCE]]
+        try:
+            vectors = [[float(value) for value in each] for each in await embedder(some)]
+        except Exception as error:
+            raise EmbedderFailed(type(error).__name__) from error
+        if len(vectors) != len(some):
+            raise EmbedderFailed(f"{len(vectors)} vectors for {len(some)} texts")
+        if not all(each and all(map(math.isfinite, each)) for each in vectors):
+            raise EmbedderFailed("a vector that is empty or has numbers that are none")
+        found += vectors
+    return found
+
+
+async def dimensions_of(embedder: Embedder) -> int:
+    """What the embedder says, or else the length of a first vector."""
+    told = getattr(embedder, "dimensions", None)
+    if isinstance(told, int) and told > 0:
+        return told
+    try:
+        return len((await embedded(embedder, ["dimensions"]))[0])
+    except EmbedderFailed as failed:
+        reason = str(failed)
+    raise ConfigurationError(
+        f"The embedder failed ({reason}) when it was asked how many dimensions its vectors have."
+        " Nothing was stored. Give it an attribute `dimensions`, or try again."
+    )
+
+
+def check_policy(name: str, dimensions: int, properties: Any) -> None:
+    """Raises if the container cannot hold such vectors."""
+    policy = properties.get("vectorEmbeddingPolicy") or {}
+    made_for = [
+        each.get("dimensions")
+        for each in policy.get("vectorEmbeddings", [])
+        if each.get("path") == "/embedding"
+    ]
+    if not made_for:
+        raise ContainerMismatchError(
+            f"Container {name!r} was created without a vector policy, which is fixed at creation."
+            " Name another container for a service with an embedder, or create this one again."
+        )
+    if made_for != [dimensions]:
+        raise ContainerMismatchError(
+            f"Container {name!r} was made for vectors of {made_for[0]} dimensions; the embedder's"
+            f" have {dimensions}. Name another container, or use the embedder it was made for."
+        )
+
+
+class Vectors:
+    """The vectors of one container."""
+
+    def __init__(self, container: Container, embedder: Embedder, dimensions: int) -> None:
+        self.container = container
+        self._embedder = embedder
+        self._dimensions = dimensions
+        self._model = getattr(embedder, "model", None)
+
+    async def check_model(self) -> None:
+        """Records whose vectors these are, or raises if they are another model's."""
+        if not isinstance(self._model, str):
+            return
+        record = {**_SETTINGS, "model": self._model, "dimensions": self._dimensions}
+        try:
+            await self.container.create(record)
+        except Conflict:
+            found = await self.container.read(_SETTINGS["id"], _SETTINGS["owner"])
+            model = found.get("model") if isinstance(found, dict) else None
+            if model != self._model:
+                raise ContainerMismatchError(
+                    f"The vectors in container {self.container.name!r} were made by {model!r},"
+                    f" and the embedder uses {self._model!r}. Vectors of two models cannot be"
+                    " compared. Name another container, or use the embedder it was made for."
+                ) from None
+
+    async def add(self, memories: Sequence[tuple[Document, str]]) -> int:
+        """Embeds what memories say, and stores it. Returns how many it could: a failure is no
+        reason to lose the memories themselves."""
+        chosen = [(document, text) for document, text in memories if text]
+        if not chosen:
+            return 0
+        try:
+            vectors = await self._embed([text for _, text in chosen])
+        except EmbedderFailed as failed:
+            logger.warning(
+                "The embedder failed (%s): %d memories are stored without a vector. They are found"
+                " by their words; `cosmosservice memory embed` makes the vectors later.",
+                failed,
+                len(chosen),
+            )
+            return 0
+        for (document, _), vector in zip(chosen, vectors, strict=True):
+            await self._store(document, vector)
+        return len(chosen)
+
+    async def _store(self, document: Document, vector: list[float]) -> None:
+        main_id, owner = document["id"], document["owner"]
+        made: Document = {
+            "id": documents.vector_id(main_id),
+            "owner": owner,
+            "kind": documents.VECTOR,
+            "of": main_id,
+            "beside": document["at"],
+            "embedding": vector,
+        }
+        for name in ("session_id", "ttl"):
+            if name in document:
+                made[name] = document[name]
+        try:
+            await self.container.create(made)
+        except Conflict:
+            return
+        # It may have been forgotten meanwhile. Then this is all that is left of what it said.
+        try:
+            await self.container.probe(main_id, owner)
+            found = await self.container.read(main_id, owner)
+            gone = isinstance(found, dict) and found["kind"] != documents.MEMORY
+        except NotFound:
+            gone = True
+        if gone:
+            try:
+                await self.container.delete(made["id"], owner)
+            except NotFound:
+                return
+
+    async def rank(self, owner: Owner, query: str, chosen: Filter) -> Ranked:
+        """The places whose vectors are nearest, the nearest first."""
+        try:
+            (vector,) = await self._embed([query])
+        except EmbedderFailed as failed:
+            logger.warning("The embedder failed (%s): this search goes by words alone.", failed)
+            return NOTHING
+        in_session = chosen.session_id is not None
+        text = queries.NEAREST_IN_SESSION if in_session else queries.NEAREST
+        parameters = {"vector": vector, "kind": documents.VECTOR, **chosen.of_session}
+        found = await self.container.query(text, parameters, owner.key)
+        return Ranked(list(dict.fromkeys(each["beside"] for each in found)), {})
+
+    async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
+        vectors = await embedded(self._embedder, texts)
+        wrong = next((len(each) for each in vectors if len(each) != self._dimensions), None)
+        if wrong is not None:
+            raise EmbedderFailed(f"{wrong} dimensions instead of {self._dimensions}")
+        return vectors

@@ -1,0 +1,198 @@
+"""Entries: ADK's events and memory entries as documents, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import math
+import re
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from google.adk.events.event import Event
+from google.adk.memory.memory_entry import MemoryEntry
+from google.genai import types
+
+from cosmosservice.account.container import Document
+from cosmosservice.data_converters import decode_state, decode_value, encode_state, encode_value
+from cosmosservice.errors import ConfigurationError
+from cosmosservice.memory import documents
+from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.words import names_of, words_of
+
+TTL: Final = "ttl"
+LONGEST_TTL: Final = 2**31 - 1
+_QUESTION: Final = re.compile(r"\?(?!\w)|[？؟]")  # a URL has one in the middle of a word
+_LARGE: Final = 20_000  # characters whose words are better looked for on another thread
+
+
+@dataclass
+class Entry:
+    """One memory before it is stored."""
+
+    memory_id: str
+    content: Document
+    text: str
+    author: str | None
+    time: float
+    timestamp: str | None
+    metadata: Document = field(default_factory=dict)
+    ttl: int | None = None
+
+    @property
+    def document_id(self) -> str:
+        return documents.document_id(self.memory_id)
+
+    async def documents(
+        self, owner: Owner, session_id: str | None, at: str, *, complete: str | None = None
+    ) -> tuple[Document, list[Document]]:
+        """The memory's document, and the parts to be written before it."""
+        if len(self.text) > _LARGE:
+            counts = await asyncio.to_thread(words_of, self.text)
+        else:
+            counts = words_of(self.text)
+        made: Document = {
+            "id": self.document_id,
+            "owner": owner.key,
+            "kind": documents.MEMORY,
+            "memory_id": self.memory_id,
+            "app_name": owner.app_name,
+            "user_id": owner.user_id,
+            "author": encode_value(self.author),
+            "time": self.time,
+            "timestamp": encode_value(self.timestamp),
+            "at": at,
+            "length": counts.total(),
+            "asks": is_question(self.text),
+            "schema_version": documents.SCHEMA_VERSION,
+        }
+        if session_id is not None:
+            made["session_id"] = session_id
+        if self.metadata:
+            made["metadata"] = self.metadata
+        if self.ttl is not None:
+            made["ttl"] = self.ttl
+        if complete is not None:
+            made["complete"] = complete
+        tokens = [f"#{at}", *names_of(self.author or ""), *sorted(counts)]
+        return made, documents.split_large(made, self.content, tokens, counts)
+
+
+def is_question(text: str) -> bool:
+    """Whether what follows is likely to be its answer."""
+    return _QUESTION.search(text) is not None
+
+
+def text_in(content: types.Content | None) -> str:
+    """What was said: not what the model thought, nor what tools were given or returned."""
+    parts = (content.parts if content is not None else None) or []
+    said = (part.text.strip() for part in parts if part.text and not part.thought)
+    return "\n".join(text for text in said if text)
+
+
+def event_entries(
+    events: Iterable[Event], metadata: Mapping[str, object] | None, ttl: int | None
+) -> list[Entry]:
+    """The events in which something was said, each once."""
+    kept, ttl = _without_ttl(metadata, ttl)
+    found: dict[str, Entry] = {}
+    for event in events:
+        text = text_in(event.content)
+        if not text or event.partial or event.id in found:
+            continue
+        documents.text_of("The event id", event.id)
+        found[event.id] = Entry(
+            memory_id=event.id,
+            content=encode_value(event.content),
+            text=text,
+            author=event.author or None,
+            time=event.timestamp if math.isfinite(event.timestamp) else time.time(),
+            timestamp=None,
+            metadata=kept,
+            ttl=ttl,
+        )
+    return list(found.values())
+
+
+def memory_entries(
+    memories: Sequence[MemoryEntry], metadata: Mapping[str, object] | None, ttl: int | None
+) -> list[Entry]:
+    """Entries as they are. One without an id gets one, and one without a time is of now."""
+    now = time.time()
+    made = []
+    for memory in memories:
+        kept, own_ttl = _without_ttl({**(metadata or {}), **memory.custom_metadata}, ttl)
+        memory_id = memory.id or str(uuid.uuid4())
+        documents.text_of("The memory id", memory_id)
+        moment = _parsed(memory.timestamp)
+        made.append(
+            Entry(
+                memory_id=memory_id,
+                content=encode_value(memory.content),
+                text=text_in(memory.content),
+                author=memory.author,
+                time=now if moment is None else moment,
+                timestamp=memory.timestamp,
+                metadata=kept,
+                ttl=own_ttl,
+            )
+        )
+    return made
+
+
+def memory_of(document: Document, content: Any) -> MemoryEntry:
+    """What a search returns."""
+    metadata = decode_state(document.get("metadata", {}))
+    if "session_id" in document:
+        metadata.setdefault("session_id", document["session_id"])
+    timestamp = decode_value(document.get("timestamp"))
+    return MemoryEntry(
+        id=document["memory_id"],
+        content=decode_value(content),
+        author=decode_value(document.get("author")),
+        timestamp=timestamp if timestamp is not None else iso(document["time"]),
+        custom_metadata=metadata,
+    )
+
+
+def iso(moment: float) -> str:
+    try:
+        return datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat()
+    except (ValueError, OverflowError, OSError):  # no time of this calendar
+        return str(moment)
+
+
+def check_ttl(ttl: object) -> int | None:
+    if ttl is None:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, int) or not 1 <= ttl <= LONGEST_TTL:
+        raise ConfigurationError(
+            f"ttl is a number of seconds, at least 1 and at most {LONGEST_TTL}, or None."
+            " Nothing was stored."
+        )
+    return ttl
+
+
+def _without_ttl(
+    metadata: Mapping[str, object] | None, ttl: int | None
+) -> tuple[Document, int | None]:
+    """What is kept of the custom metadata, and for how long: `ttl` in it is for this service."""
+    kept = dict(metadata or {})
+    if TTL in kept:
+        ttl = check_ttl(kept.pop(TTL))
+    return encode_state(kept), ttl
+
+
+def _parsed(timestamp: str | None) -> float | None:
+    if timestamp is None:
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.UTC)
+    return moment.timestamp()

@@ -1,0 +1,121 @@
+"""Forgetting: one memory, which then cannot be added again, or all of a session or a user."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cosmosservice.account.container import Container
+from cosmosservice.account.failures import NotFound, PreconditionFailed
+from cosmosservice.account.retries import CONTENTION
+from cosmosservice.errors import StorageError
+from cosmosservice.memory import documents, queries
+from cosmosservice.memory.documents import Owner
+
+_AT_ONCE: Final = 16
+_ROUNDS: Final = 10  # of a purge that always finds something new
+
+
+@dataclass(frozen=True)
+class MemoryPurgeReport:
+    """How many documents a purge erased, by what they were."""
+
+    memories: int = 0
+    forgotten: int = 0
+    parts: int = 0
+    vectors: int = 0
+
+    @property
+    def documents(self) -> int:
+        return self.memories + self.forgotten + self.parts + self.vectors
+
+
+class Forgetting:
+    def __init__(self, container: Container) -> None:
+        self._container = container
+
+    async def forget(self, owner: Owner, memory_id: str) -> bool:
+        """Removes the content. What is left keeps the memory from being added again. Returns
+        whether there was such a memory."""
+        document_id = documents.document_id(memory_id)
+        if not await self._container.probe(document_id, owner.key):
+            return False
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            try:
+                found = await self._container.read(document_id, owner.key)
+            except NotFound:
+                return False
+            assert isinstance(found, dict)
+            was_there: bool = found["kind"] != documents.FORGOTTEN
+            if was_there:
+                left = documents.forgotten(found, datetime.datetime.now(datetime.UTC).isoformat())
+                try:
+                    await self._container.replace(left, found["_etag"])
+                except PreconditionFailed:
+                    continue  # others change it too
+                except NotFound:
+                    return False
+            # Also if it was forgotten before: whoever did it may not have come to this.
+            first, end = documents.beside(document_id)
+            beside = await self._container.query(
+                queries.BESIDE, {"first": first, "end": end}, owner.key
+            )
+            await self._delete(owner, [each["id"] for each in beside])
+            return was_there
+        raise StorageError(
+            "delete_memory: others keep changing the memory. It was not deleted; try again."
+        )
+
+    async def purge(self, owner: Owner, session_id: str | None) -> MemoryPurgeReport:
+        """Erases all documents of the user, or of one of the user's sessions."""
+        text, parameters = queries.ALL, dict[str, Any]()
+        if session_id is not None:
+            text, parameters = queries.ALL_IN_SESSION, {"session_id": session_id}
+        erased: Counter[str] = Counter()
+        for _ in range(_ROUNDS):
+            # Nothing that others have added is overlooked because a replica lags.
+            await self._container.probe(documents.PROBED, owner.key)
+            found = await self._container.query(text, parameters, owner.key)
+            if not found:
+                break
+            # Memories first: what stands beside a memory is not found without it.
+            found.sort(key=lambda each: each.get("kind") != documents.MEMORY)
+            gone = await self._delete(owner, [each["id"] for each in found])
+            erased.update(each.get("kind", "") for each in found if each["id"] in gone)
+        else:
+            raise StorageError(
+                "purge_memories: memories are added faster than they are erased. Some are left;"
+                " try again when nobody adds any."
+            )
+        return MemoryPurgeReport(
+            memories=erased[documents.MEMORY],
+            forgotten=erased[documents.FORGOTTEN],
+            parts=erased[documents.PART],
+            vectors=erased[documents.VECTOR],
+        )
+
+    async def _delete(self, owner: Owner, ids: list[str]) -> set[str]:
+        """Deletes these, and returns those that were still there."""
+        limit = asyncio.Semaphore(_AT_ONCE)
+        gone: set[str] = set()
+
+        async def one(document_id: str) -> None:
+            async with limit:
+                try:
+                    await self._container.delete(document_id, owner.key)
+                except NotFound:
+                    return
+                gone.add(document_id)
+
+        failures = [
+            each
+            for each in await asyncio.gather(*map(one, ids), return_exceptions=True)
+            if isinstance(each, BaseException)
+        ]
+        if failures:
+            raise failures[0]
+        return gone

@@ -1,0 +1,123 @@
+"""What this process knows: which memories are stored, and what it answered a moment ago."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+MOST_SESSIONS: Final = 1_000
+MOST_MEMORIES: Final = 200_000
+MOST_ANSWERS: Final = 500
+MOST_OWNERS: Final = 10_000
+
+
+FIRST_PLACE: Final = 1_000_000
+"""Of what is added first. A session may be added without its beginning, which comes later."""
+
+
+@dataclass
+class Conversation:
+    """One session: the documents that are certain to be stored, and the next place in it."""
+
+    next_place: int = FIRST_PLACE
+    stored: dict[str, int] = field(default_factory=dict)  # document id → place
+    # The first and the last of documents between which nothing of the session is missing.
+    complete: list[tuple[str, str]] = field(default_factory=list)
+
+    def note(self, document_id: str, place: int) -> None:
+        self.stored[document_id] = place
+        self.next_place = max(self.next_place, place + 1)
+
+    def placed(self, ids: Sequence[str]) -> list[tuple[int, bool]]:
+        """The place of each of a session's documents, and whether it is certain to be stored."""
+        known = {at: self.stored[each] for at, each in enumerate(ids) if each in self.stored}
+        for first, last in self.complete:
+            if last in ids:
+                end = ids.index(last)
+                # Without its first one, these are all behind it: a session grows at its end.
+                begin = ids.index(first) if first in ids else 0
+                for at in range(begin, end):
+                    known.setdefault(at, self.stored[last] - (end - at))
+        if not known:
+            return [(self.next_place + at, False) for at in range(len(ids))]
+        start = min(known)
+        place = known[start] - start - 1
+        placed = []
+        for at in range(len(ids)):
+            place = known.get(at, place + 1)
+            placed.append((max(place, 0), at in known))
+        return placed
+
+
+class Known:
+    """Of all event loops of a service: what is known on one is known on all."""
+
+    def __init__(self, repeat_seconds: float) -> None:
+        self._repeat_seconds = repeat_seconds
+        self._guard = threading.Lock()
+        self._conversations: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
+        self._answers: OrderedDict[Hashable, tuple[float, str, Any]] = OrderedDict()
+        self._versions: OrderedDict[str, int] = OrderedDict()
+        self._version = 0
+        self._oldest = 0  # the version of every owner who is not among them
+
+    # --- what is stored
+
+    def conversation(self, owner: str, name: str) -> Conversation | None:
+        with self._guard:
+            found = self._conversations.get((owner, name))
+            if found is not None:
+                self._conversations.move_to_end((owner, name))
+            return found
+
+    def learn(self, owner: str, name: str, conversation: Conversation) -> Conversation:
+        """Keeps it, unless another loop was faster. The one used longest ago goes first."""
+        with self._guard:
+            found = self._conversations.setdefault((owner, name), conversation)
+            while len(self._conversations) > 1 and (
+                len(self._conversations) > MOST_SESSIONS
+                or sum(len(each.stored) for each in self._conversations.values()) > MOST_MEMORIES
+            ):
+                self._conversations.popitem(last=False)
+            return found
+
+    # --- what was answered
+
+    def version(self, owner: str) -> int:
+        """Changes whenever this process changes something of the owner's."""
+        with self._guard:
+            return self._versions.get(owner, self._oldest)
+
+    def changed(self, owner: str, *, erased: bool = False) -> None:
+        """Forgets the answers of an owner; with `erased`, also what was stored."""
+        with self._guard:
+            self._version += 1
+            self._versions[owner] = self._version
+            self._versions.move_to_end(owner)
+            if len(self._versions) > MOST_OWNERS:
+                _, self._oldest = self._versions.popitem(last=False)
+            for key in [key for key, answer in self._answers.items() if answer[1] == owner]:
+                del self._answers[key]
+            if erased:
+                for name in [name for name in self._conversations if name[0] == owner]:
+                    del self._conversations[name]
+
+    def answer(self, owner: str, question: Hashable) -> Any:
+        with self._guard:
+            found = self._answers.get((owner, question))
+            if found is None or time.monotonic() - found[0] > self._repeat_seconds:
+                return None
+            return found[2]
+
+    def answered(self, owner: str, question: Hashable, answer: Any, version: int) -> None:
+        """Keeps an answer, unless something was changed while it was looked for."""
+        with self._guard:
+            if self._repeat_seconds <= 0 or self._versions.get(owner, self._oldest) != version:
+                return
+            self._answers[owner, question] = (time.monotonic(), owner, answer)
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)

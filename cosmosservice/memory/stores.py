@@ -1,0 +1,72 @@
+"""The memory store as an account opens it: one on each event loop that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from cosmosservice.errors import ConfigurationError, StorageError
+from cosmosservice.memory.definition import MEMORIES_CONTAINER, with_vectors
+from cosmosservice.memory.known import Known
+from cosmosservice.memory.ranking import WEIGHTS
+
+if TYPE_CHECKING:
+    from cosmosservice.account.connection import Connection
+    from cosmosservice.account.settings import Settings
+    from cosmosservice.memory.embedding import Embedder, Vectors
+    from cosmosservice.memory.store import MemoryStore
+
+# Operations that end within the timeout. Others work through as much as there is.
+_BOUNDED = frozenset({"search_memory", "delete_memory", "iter_memories"})
+
+
+class MemoryStores:
+    """Names the container of a memory service, and opens its stores."""
+
+    def __init__(
+        self, settings: Settings, *, embedder: Embedder | None, repeat_seconds: float
+    ) -> None:
+        self._container = settings.memory_container
+        self._embedder = embedder
+        self._known = Known(repeat_seconds)
+        self._weights = WEIGHTS
+
+    async def open(self, connection: Connection) -> MemoryStore:
+        from cosmosservice.memory.store import MemoryStore
+
+        if self._embedder is None:
+            container = await connection.container(MEMORIES_CONTAINER, self._container)
+            return MemoryStore(container, self._known, weights=self._weights)
+        vectors = await self._vectors(connection, self._embedder)
+        return MemoryStore(vectors.container, self._known, vectors, self._weights)
+
+    async def _vectors(self, connection: Connection, embedder: Embedder) -> Vectors:
+        from cosmosservice.memory import embedding
+
+        dimensions = await embedding.dimensions_of(embedder)
+        refused = False
+        try:
+            container = await connection.container(with_vectors(dimensions), self._container)
+        except StorageError as error:
+            if error.status != 400:
+                raise
+            refused = True
+        if refused:
+            raise ConfigurationError(
+                f"Cosmos DB does not create container {self._container!r} with a vector policy:"
+                " the account lacks the capability. Enable it (it takes some minutes):"
+                " az cosmosdb update --name ACCOUNT --resource-group GROUP"
+                " --capabilities EnableNoSQLVectorSearch. Or use no embedder."
+            )
+        properties = await connection.container_properties(self._container)
+        embedding.check_policy(self._container, dimensions, properties)
+        vectors = embedding.Vectors(container, embedder, dimensions)
+        await vectors.check_model()
+        return vectors
+
+    @property
+    def bounded(self) -> Collection[str]:
+        return _BOUNDED
+
+    def target(self, operation: str) -> str | None:
+        return self._container

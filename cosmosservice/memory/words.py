@@ -1,0 +1,121 @@
+"""Words: what a text is found by, and what a question looks for.
+
+Words of any alphabet without case and accents, by their stems. Scripts that are written without
+spaces, and Korean, whose words carry their grammar with them, give every two neighbouring
+characters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Final
+
+from cosmosservice.memory import languages
+
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_IDEOGRAPH: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_ACCENTS: Final = re.compile("[\u0300-\u036f]")
+_LONGEST: Final = 64  # characters of a word: keys and hashes are not told apart beyond that
+
+AUTHOR: Final = "@"  # before a word of the author's name
+
+Term = frozenset[str]
+"""What one word of a question may be called in a text."""
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Letters, digits and the marks that belong to them: vowels of Devanagari or Thai are marks."""
+    marks = (chr(code) for code in range(0x300, 0xAC00))
+    joined = "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))
+    return re.compile(rf"[^\W_](?:[^\W_]|[{joined}])*")
+
+
+@lru_cache(maxsize=100_000)
+def fold(word: str) -> str:
+    """Without accents: é and e are the same letter to somebody who types in a hurry."""
+    if word.isascii():
+        return word
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", word)))
+
+
+def split(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text, and its runs of scripts without spaces."""
+    words: list[str] = []
+    runs: list[str] = []
+    for found in _word().findall(unicodedata.normalize("NFKC", text).casefold()):
+        if found.isascii():
+            words.append(found[:_LONGEST])
+            continue
+        runs += _UNSPACED.findall(found)
+        words += [word[:_LONGEST] for word in _UNSPACED.split(found) if word]
+    return words, runs
+
+
+def _pairs(run: str) -> list[str]:
+    """Every two neighbours, and every ideograph, which may be a word of its own."""
+    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+    return pairs + [character for character in run if _IDEOGRAPH.match(character)] or [run]
+
+
+def _counts_as_word(word: str) -> bool:
+    """A single letter says too little. A digit may be an answer."""
+    return len(word) > 1 or word.isdigit()
+
+
+def words_of(text: str) -> Counter[str]:
+    """What the text is found by, and how often it has it."""
+    words, runs = split(text)
+    language = languages.language_of(set(words))
+    stopped = languages.stop_words_of(language)
+    found = Counter(
+        fold(languages.stem(word, language))
+        for word in words
+        if word not in stopped and _counts_as_word(word)
+    )
+    for run in runs:
+        found.update(_pairs(run))
+    return found
+
+
+def terms_of(question: str) -> list[Term]:
+    """What a question looks for, one term for each of its words, in their order.
+
+    A short question does not tell its language, so that each of its words has the stems that it
+    would have in every language that is possible. And each may be the name of an author.
+    """
+    words, runs = split(question)
+    distinct = list(dict.fromkeys(words))
+    spoken, certain = languages.candidates(distinct)
+    of = spoken if certain else [languages.DEFAULT]
+    stopped = {word for language in of for word in languages.stop_words_of(language)}
+    if languages.DEFAULT not in spoken:
+        spoken = [*(spoken or languages.COMMON), languages.DEFAULT]
+    telling = [word for word in distinct if word not in stopped and _counts_as_word(word)]
+    terms = [_alternatives(word, spoken) for word in telling or distinct]
+    terms += [frozenset({pair}) for run in dict.fromkeys(runs) for pair in _pairs(run)]
+    authors = [frozenset({AUTHOR + fold(word)}) for word in telling]
+    return list(dict.fromkeys(terms + authors))
+
+
+def _alternatives(word: str, spoken: Iterable[str]) -> Term:
+    plain = fold(word)
+    found = {plain}
+    for language in spoken:
+        found |= {fold(languages.stem(word, language)), fold(languages.stem(plain, language))}
+    return frozenset(found)
+
+
+def names_of(author: str) -> list[str]:
+    """What an author's memories are found by. Every user is called user: that says nothing."""
+    if author == "user":
+        return []
+    words, _ = split(author.replace("_", " "))
+    return sorted({AUTHOR + fold(word) for word in words})

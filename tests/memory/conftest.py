@@ -1,0 +1,34 @@
+"""emulator, open_memory, memory: one store and the services on it. In contract/: every store."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from cosmosservice import CosmosMemoryService
+from tests.support.stores import CosmosStore
+
+
+@pytest.fixture
+def connect_memory_embedded(emulator):
+    return partial(CosmosMemoryService.embedded, emulator)
+
+
+@pytest.fixture
+def connect_memory_http(http_emulator):
+    endpoint, key = http_emulator
+    return partial(CosmosMemoryService, endpoint=endpoint, credential=key, database="tests")
+
+
+@pytest.fixture
+async def open_memory(connect_memory_embedded):
+    """`open_memory(**options)`: one more service on the same data, as another process has it."""
+    store = CosmosStore(connect_memory_embedded)
+    yield store.open
+    await store.close()
+
+
+@pytest.fixture
+def memory(open_memory):
+    return open_memory()

@@ -1,0 +1,301 @@
+"""Every request of adding, deleting and purging, failing in every way.
+
+As tests/reliability/crash_matrix.py does it for sessions: the requests are those that the emulator
+logs when nothing fails, each case has a store of its own and runs in virtual time.
+
+    the operation, with the fault at its n-th request
+    → a new process looks: nothing that was acknowledged is missing, nothing else has changed
+    → the operation is tried again: it succeeds
+    → a new process looks: all of it is there, once, or all of it is gone
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from google.adk.events import Event
+
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosMemoryService
+from cosmosservice.memory import documents
+from cosmosservice.memory.documents import chunk_ids
+from tests.memory.raw import documents_of
+from tests.memory.support import USER, session
+from tests.reliability.crash_matrix import FAULTS, GIVEN_UP, NO_ANSWER, Fault
+from tests.reliability.operations import attempt
+from tests.reliability.simulation import Wire, _SharedLoop, simulate
+from tests.support.adk import event
+
+WHO = {"app_name": "app", "user_id": USER}
+NOON = 1_700_000_000.5
+# Random, so that it does not compress: some chunks, and more words than a document holds here.
+_CHANCE = random.Random(0)
+LARGE = "".join(chr(0x4E00 + _CHANCE.randrange(20_000)) for _ in range(900))
+
+View = frozenset[str]
+
+
+def said(name: str, text: str | None = None) -> Event:
+    return event(text or f"word {name}", id=name, timestamp=NOON)
+
+
+FIRST = [said("first"), said("second")]
+TURN = [said("third"), said("fourth")]
+BULKY = said("bulky", f"word {LARGE}")
+
+
+class Process:
+    """A service with a connection of its own."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self.wire = Wire(emulator)
+        self.service = CosmosMemoryService.embedded(self.wire, ensure="never")  # type: ignore[arg-type]
+        account = self.service._account
+        account._io = _SharedLoop(account._io._new_host)
+
+    def kill(self) -> None:
+        self.wire.dead = True
+
+
+class Stage:
+    def __init__(self) -> None:
+        self.emulator = Emulator()
+        self.emulator._storage._connection.deserialize(_empty_store())
+        self.victim = Process(self.emulator)
+
+    def fresh(self) -> Process:
+        return Process(self.emulator)
+
+
+@lru_cache(maxsize=1)
+def _empty_store() -> bytes:
+    async def open_and_close(emulator: Emulator) -> None:
+        await CosmosMemoryService.embedded(emulator).search_memory(**WHO, query="nothing")
+
+    with Emulator() as emulator:
+        worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
+        worker.start()
+        worker.join()
+        return emulator._storage._connection.serialize()
+
+
+Run = Callable[[CosmosMemoryService], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`prepare`, then `run` on the victim, then again. Each memory changes by itself."""
+
+    name: str
+    prepare: Run
+    run: Run
+    before: View
+    after: View
+
+
+async def nothing(service: CosmosMemoryService) -> None:
+    await service.search_memory(**WHO, query="connect")
+
+
+async def stored(service: CosmosMemoryService) -> None:
+    await service.add_session_to_memory(session(*FIRST))
+
+
+async def stored_large(service: CosmosMemoryService) -> None:
+    await service.add_session_to_memory(session(FIRST[0], BULKY))
+
+
+def add_session(*events: Event) -> Run:
+    return lambda service: service.add_session_to_memory(session(*events))
+
+
+def ids(*events: Event) -> View:
+    return frozenset(each.id for each in events)
+
+
+OPERATIONS = [
+    Operation("add a session", nothing, add_session(*FIRST), ids(), ids(*FIRST)),
+    Operation("add a turn", stored, add_session(*FIRST, *TURN), ids(*FIRST), ids(*FIRST, *TURN)),
+    Operation(
+        "add a large memory",
+        nothing,
+        add_session(FIRST[0], BULKY),
+        ids(),
+        ids(FIRST[0], BULKY),
+    ),
+    Operation(
+        "add events",
+        stored,
+        lambda service: service.add_events_to_memory(**WHO, events=TURN, session_id="s"),
+        ids(*FIRST),
+        ids(*FIRST, *TURN),
+    ),
+    Operation(
+        "delete a memory",
+        stored,
+        lambda service: service.delete_memory(**WHO, memory_id="first"),
+        ids(*FIRST),
+        ids(FIRST[1]),
+    ),
+    Operation(
+        "delete a large memory",
+        stored_large,
+        lambda service: service.delete_memory(**WHO, memory_id="bulky"),
+        ids(FIRST[0], BULKY),
+        ids(FIRST[0]),
+    ),
+    Operation(
+        "purge a session",
+        stored_large,
+        lambda service: service.purge_memories(**WHO, session_id="s"),
+        ids(FIRST[0], BULKY),
+        ids(),
+    ),
+    Operation(
+        "purge a user",
+        stored_large,
+        lambda service: service.purge_memories(**WHO),
+        ids(FIRST[0], BULKY),
+        ids(),
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    operation: str
+    place: int
+    fault: str
+
+
+class Broken(Exception):
+    """A guarantee does not hold."""
+
+
+def requests_of(operation: Operation) -> int:
+    """How many requests the operation sends when nothing fails."""
+
+    async def record() -> int:
+        stage = Stage()
+        await operation.prepare(stage.victim.service)
+        _expect(await _look(stage) == operation.before, "it begins otherwise")
+        stage.emulator.clear_requests()
+        await operation.run(stage.victim.service)
+        sent = len(stage.emulator.requests)
+        _expect(await _look(stage) == operation.after, "it leads elsewhere")
+        return sent
+
+    return simulate(record)
+
+
+def cases(operations: Sequence[Operation] = OPERATIONS) -> Iterator[Case]:
+    for operation in operations:
+        for place in range(1, requests_of(operation) + 1):
+            for fault in FAULTS:
+                yield Case(operation.name, place, fault.name)
+
+
+def run(case: Case) -> str | None:
+    """Plays the case; returns what is wrong."""
+    try:
+        simulate(lambda: _play(case))
+    except Exception as error:
+        return f"{case}: {type(error).__name__}: {error}"
+    return None
+
+
+async def _play(case: Case) -> None:
+    operation = next(each for each in OPERATIONS if each.name == case.operation)
+    fault = next(each for each in FAULTS if each.name == case.fault)
+    stage = Stage()
+    if fault.in_block:
+        await stage.victim.service.__aenter__()
+    await operation.prepare(stage.victim.service)
+    told = await _first(operation, stage, fault, case.place)
+    stage.emulator.faults.clear()
+    allowed = {"ok"} if fault.bearable else {"ok"} | GIVEN_UP | NO_ANSWER
+    _expect(told in allowed, f"the caller was told {told}")
+    seen = await _look(stage)
+    if told == "ok":
+        _expect(seen == operation.after, f"after an answer a reader sees {set(seen)}")
+    both = operation.before, operation.after
+    _expect(both[0] & both[1] <= seen <= both[0] | both[1], f"a reader sees {set(seen)}")
+    process = stage.fresh() if stage.victim.wire.dead else stage.victim
+    await operation.run(process.service)
+    seen = await _look(stage)
+    _expect(seen == operation.after, f"when tried again, a reader sees {set(seen)}")
+    _check_raw(stage, operation)
+    if operation.name.startswith("delete"):
+        await stage.fresh().service.add_session_to_memory(session(FIRST[0], FIRST[1], BULKY))
+        gone = operation.before - operation.after
+        _expect(not gone & await _look(stage), "what was deleted is back")
+
+
+async def _first(operation: Operation, stage: Stage, fault: Fault, place: int) -> str:
+    started = asyncio.Event()
+
+    async def first() -> str:
+        await started.wait()
+        return await attempt(operation.run(stage.victim.service))
+
+    task = asyncio.create_task(first())
+    fault.arm(stage, task, place)  # type: ignore[arg-type]
+    started.set()
+    return await task
+
+
+async def _look(stage: Stage) -> View:
+    """What a new process finds: by listing and by searching, which must agree."""
+    service = stage.fresh().service
+    listed = [each.id async for each in service.iter_memories(**WHO)]
+    _expect(len(listed) == len(set(listed)), "a memory is there twice")
+    found = (await service.search_memory(**WHO, query="word", limit=50)).memories
+    _expect({each.id for each in found} == set(listed), "a search finds other memories than a list")
+    for each in found:
+        if each.id == BULKY.id:
+            _expect(each.content == BULKY.content, "a large memory has changed")
+    await service.close()
+    return frozenset(str(each) for each in listed)
+
+
+def _check_raw(stage: Stage, operation: Operation) -> None:
+    """Nothing is stored twice, and nothing of what is gone is left."""
+    found = documents_of(stage.emulator)
+    present = {each["id"] for each in found}
+    for each in found:
+        if each["kind"] == "memory" and "chunks" in each:
+            _expect(set(chunk_ids(each)) <= present, "a large memory lacks parts")
+        if each["kind"] == "part":
+            owner = [other for other in found if other["id"] == each["of"]]
+            _expect([other["kind"] for other in owner] == ["memory"], "a part has no memory")
+    for gone in operation.before - operation.after:
+        left = [each for each in found if gone in str(each.get("tokens", "")) or "data" in each]
+        if gone == BULKY.id or not operation.after:
+            _expect(not any("data" in each for each in left), "a part of what is gone is left")
+
+
+def _expect(holds: bool, problem: str) -> None:
+    if not holds:
+        raise Broken(problem)
+
+
+def small_documents() -> None:
+    """The same requests, with less to carry."""
+    documents.INLINE_BYTES = 1_000  # type: ignore[misc]
+    documents.CHUNK_CHARACTERS = 1_500  # type: ignore[misc]
+    documents.TOKENS_OF_A_DOCUMENT = 500  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    logging.getLogger().setLevel(logging.CRITICAL)  # faults are expected here
+    small_documents()
+    problems = [problem for problem in map(run, cases()) if problem]
+    print("\n".join(problems) or "No guarantee is broken.")
+    raise SystemExit(bool(problems))

@@ -1,0 +1,24 @@
+"""The documents behind the service's back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from azure.cosmos import CosmosClient
+
+from cosmos_emulator import Emulator
+from tests.support.raw import RawContainer
+
+
+def documents_of(
+    emulator: Emulator, *, database: str = "adk", container: str = "memories"
+) -> list[dict[str, Any]]:
+    """By the emulator's own transport: no fault injected into it reaches these requests."""
+    with CosmosClient(
+        emulator.endpoint,
+        credential=emulator.key,
+        transport=emulator.transport(),
+        enable_endpoint_discovery=False,
+    ) as client:
+        proxy = client.get_database_client(database).get_container_client(container)
+        return RawContainer(proxy, "owner").all()

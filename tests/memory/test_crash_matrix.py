@@ -1,0 +1,25 @@
+"""Every request of every operation, failing in every way: see crash_matrix.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.memory import crash_matrix
+from tests.memory.crash_matrix import OPERATIONS
+
+
+@pytest.fixture(autouse=True)
+def small_documents(monkeypatch):
+    """The same requests, with less to carry."""
+    monkeypatch.setattr("cosmosservice.memory.documents.INLINE_BYTES", 1_000)
+    monkeypatch.setattr("cosmosservice.memory.documents.CHUNK_CHARACTERS", 1_500)
+    monkeypatch.setattr("cosmosservice.memory.documents.TOKENS_OF_A_DOCUMENT", 500)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_no_failure_of_a_request_breaks_a_guarantee(operation):
+    every = list(crash_matrix.cases([operation]))
+    chosen = every[:: 1 if len(every) < 30 else 3]  # make crash-matrix plays all of them
+    assert len(chosen) >= 14
+    problems = [problem for problem in map(crash_matrix.run, chosen) if problem]
+    assert not problems, "\n".join(problems[:10])

@@ -1,0 +1,76 @@
+"""Replicas that lag show older states. What must see everything does."""
+
+from __future__ import annotations
+
+import pytest
+
+from cosmos_emulator import Emulator
+from cosmos_emulator.replicas import Replicas
+from cosmosservice import CosmosMemoryService
+from tests.memory.support import USER, found, session
+from tests.support.adk import event
+
+WHO = {"app_name": "app", "user_id": USER}
+
+
+@pytest.fixture
+def replicas():
+    return Replicas()
+
+
+@pytest.fixture
+def emulator(replicas):
+    with Emulator(replicas=replicas) as made:
+        yield made
+
+
+@pytest.fixture
+async def talk(open_memory, replicas):
+    """A session that another process has just added, and that no replica shows yet."""
+    writer = open_memory()
+    await found(writer, "connect")
+    replicas.hold("memories")
+    said = session("My cat is called Mogli", "The cat weighs five kilos")
+    await writer.add_session_to_memory(said)
+    assert len(await found(writer, "cat")) == 2  # its own writes are seen at once
+    return said
+
+
+async def test_it_is_there_that_a_replica_may_show_less(open_memory, talk):
+    assert await found(open_memory(), "cat") == []
+
+
+async def test_a_purge_erases_what_replicas_do_not_show_yet(open_memory, talk, replicas):
+    report = await open_memory().purge_memories(**WHO)
+    assert report.memories == 2
+    replicas.catch_up("memories")
+    assert await found(open_memory(), "cat") == []
+
+
+async def test_a_delete_deletes_it(open_memory, talk, replicas):
+    await open_memory().delete_memory(**WHO, memory_id=talk.events[0].id)
+    replicas.catch_up("memories")
+    (left,) = await found(open_memory(), "cat")
+    assert left.id == talk.events[1].id
+
+
+async def test_a_list_is_complete(open_memory, talk):
+    listed = [each.id async for each in open_memory().iter_memories(**WHO)]
+    assert listed == [each.id for each in talk.events]
+
+
+async def test_adding_stores_once(open_memory, talk, replicas):
+    talk.events.append(event("The cat sleeps"))
+    await open_memory().add_session_to_memory(talk)
+    replicas.catch_up("memories")
+    listed = [each.id async for each in open_memory().iter_memories(**WHO)]
+    assert listed == [each.id for each in talk.events]
+
+
+async def test_what_was_deleted_does_not_come_back(open_memory, talk, replicas):
+    await open_memory().delete_memory(**WHO, memory_id=talk.events[0].id)
+    other = open_memory()
+    await other.add_session_to_memory(talk)
+    replicas.catch_up("memories")
+    assert talk.events[0].id not in [each.id for each in await found(other, "cat")]
+    assert isinstance(other, CosmosMemoryService)
