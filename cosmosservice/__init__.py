@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from cosmosservice.sessions.administration import PurgeReport
     from cosmosservice.sessions.store.repair import RepairReport
+    from cosmosservice.sessions.watching import SessionChange, SessionWatch
 
 __all__ = [
     "AlreadyExistsError",
@@ -55,8 +56,10 @@ __all__ = [
     "PurgeReport",
     "RepairReport",
     "RequestCharge",
+    "SessionChange",
     "SessionNotFoundError",
     "SessionPage",
+    "SessionWatch",
     "StaleSessionError",
     "StateUpdatePendingError",
     "StorageError",
@@ -77,7 +80,9 @@ _MODULES = {
     "PurgeReport": "sessions.administration",
     "RepairReport": "sessions.store.repair",
     "RequestCharge": "account.charges",
+    "SessionChange": "sessions.watching",
     "SessionPage": "cosmos_session_service",
+    "SessionWatch": "sessions.watching",
     "register_classes": "data_converters",
     "SweepReport": "artifacts.sweeping",
 }
