@@ -360,9 +360,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         session_id: str | None = None,
         since: str = "now",
         interval: float = 1.0,
+        follow: bool = True,
     ) -> SessionWatch:
         """The events of an app as they are appended, by whomever: at least once, and in order
-        within a session. Deletes, restores and purges are told, too. It does not end.
+        within a session. Deletes, restores and purges are told, too.
 
         Args:
           user_id: only of this user.
@@ -370,13 +371,14 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
           since: "now"; "beginning": everything that is stored; or the continuation of a change, to
             go on behind it.
           interval: seconds between two looks when nothing is new.
+          follow: False ends the iteration when everything that is there was told.
         """
         scope = Scope.named(app_name, user_id, session_id)
 
         async def read(place: Position | Start, told: Mapping[Run, int]) -> FeedPage:
             return await self._run("watch", lambda store: store.feed.page(scope, place, told))
 
-        return SessionWatch(read, scope, since, interval)
+        return SessionWatch(read, scope, since, interval, follow)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The user's state, keys without `user:`."""

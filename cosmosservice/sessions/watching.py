@@ -53,13 +53,13 @@ class SessionChange:
 
 
 class SessionWatch(AsyncIterator[SessionChange]):
-    """The changes, one after the other, without end. For one reader.
+    """The changes, one after the other. For one reader.
 
     It holds nothing open: to stop, break out of the loop or cancel the task. A cancelled `anext`
     loses nothing.
     """
 
-    def __init__(self, read: Read, scope: Scope, since: str, interval: float) -> None:
+    def __init__(self, read: Read, scope: Scope, since: str, interval: float, follow: bool) -> None:
         if isinstance(interval, bool) or not isinstance(interval, int | float) or interval <= 0:
             raise ValueError("interval is a number of seconds above 0.")
         if not isinstance(since, str):
@@ -69,7 +69,9 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))
         self._place: Position | Start = _STARTS.get(since) or Position.parse(since, scope)
         self._end = self._place  # of what has been read; _place is behind what was given out
+        self._follow = follow
         self._read_once = False
+        self._at_end = False
         self._failures = 0
         self._due = 0.0
         self._pending: deque[FeedChange] = deque()
@@ -90,7 +92,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
 
     async def __anext__(self) -> SessionChange:
         while not self._pending:
-            if self._closed:
+            if self._closed or (self._at_end and not self._follow):
                 raise StopAsyncIteration
             await self._fill()
         found = self._pending.popleft()
@@ -129,6 +131,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
             )
             return
         self._read_once, self._failures = True, 0
+        self._at_end = page.at_end
         self._due = time.monotonic() + self._interval if page.at_end else 0.0
         self._end = page.position
         if self._closed:

@@ -81,7 +81,7 @@ class Feed:
         """The next changes of the sessions in scope. `told` is how far each run was told, as far
         as the reader remembers."""
         if not isinstance(position, Position):
-            return await self._begin(scope, position)
+            return await self._begin(scope, position, told)
         places = list(position.places)
         for _ in position.places:
             place, *rest = places
@@ -106,22 +106,21 @@ class Feed:
             )
         return documents, found
 
-    async def _begin(self, scope: Scope, start: Start) -> FeedPage:
-        """Finds the ranges. From now on, so that they all begin at once; from the beginning, the
-        first page is read again by the next call."""
+    async def _begin(self, scope: Scope, start: Start, told: Mapping[Run, int]) -> FeedPage:
         clock = asyncio.get_running_loop().time
         started = clock()
-        _, found = await self._container.changes(FeedStart(start, scope.session_id), 1)
+        request = FeedStart(start, scope.session_id)
+        documents, found = await self._container.changes(request, _COUNT)
         began = 0
         if start == "Now":
             # What was appended before and is renewed later is not told.
             began = int(self._clock.now() - (clock() - started)) - _CLOCK_STEP
-        places = []
-        for each in found:
-            token = each.range.token if start == "Now" else None
-            place = Place(each.range.low, each.range.high, token, began, began)
-            places.append(place)
-        return FeedPage([], Position(found[0].container, tuple(places)), at_end=start == "Now")
+        nothing = Place("", "", None, began, began)
+        ranges = [nothing.moved(each.range) for each in found]
+        if documents:
+            page = _Page(found[0].container, nothing, ranges, [], documents)
+            return await self._told(scope, page, told)
+        return FeedPage([], Position(found[0].container, tuple(ranges)), at_end=True)
 
     async def _told(self, scope: Scope, page: _Page, told: Mapping[Run, int]) -> FeedPage:
         changes: list[FeedChange] = []

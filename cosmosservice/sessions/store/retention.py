@@ -75,7 +75,8 @@ async def _renew(
 ) -> None:
     async def renew(document: Document) -> None:
         body = {name: value for name, value in document.items() if not name.startswith("_")}
-        body.setdefault(APPENDED_AT, document["_ts"])  # whoever follows the log has it already
+        if "seq" in body:  # a record: whoever watches the log has it already
+            body.setdefault(APPENDED_AT, document["_ts"])
         # Expired or purged in between, or renewed by somebody else: all the same.
         with contextlib.suppress(NotFound, PreconditionFailed):
             await container.replace(body, document["_etag"])
