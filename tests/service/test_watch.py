@@ -349,22 +349,10 @@ async def test_under_lag_everything_is_told_once_and_in_order():
                     await say(writer, session, text)
             told = await take(watch, 12)
             assert by_session(told) == {session.id: [1, 2, 3] for session in sessions}
-            for change in told[::4]:
-                following = await rest_until(reader, change.continuation, told[-1])
-                assert following[-1] == brief(told[-1])
-
-
-async def rest_until(service, since, last):
-    """A look may be older than the one before: whoever waits for something waits for it."""
-    watch = service.watch(app_name="app", since=since, **QUICK)
-    found = []
-    if since == last.continuation:
-        return [brief(last)]
-    async with asyncio.timeout(20):
-        async for change in watch:
-            found.append(brief(change))
-            if found[-1] == brief(last):
-                return found
+            for count in (1, 5, 9):
+                watch = reader.watch(app_name="app", since=told[count - 1].continuation, **QUICK)
+                following = await take(watch, 12 - count)
+                assert sorted(map(brief, told[:count] + following)) == sorted(map(brief, told))
 
 
 async def test_what_replicas_do_not_show_yet_is_told_when_they_do():
@@ -577,7 +565,7 @@ async def test_a_change_does_not_show_whose_it_is(service):
     await say(service, session, "s3cret")
     (change,) = await rest(service, "beginning")
     shown = repr(change)
-    assert "user 0" not in shown and "s 0" not in shown and "s3cret" not in shown
+    assert not [secret for secret in ("user 0", "s 0", "s3cret") if secret in shown]
 
 
 async def test_documents_of_others_in_the_container_are_passed_over(service, emulator):
