@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import uuid
 from contextlib import asynccontextmanager
 
@@ -566,6 +567,23 @@ async def test_a_change_does_not_show_whose_it_is(service):
     (change,) = await rest(service, "beginning")
     shown = repr(change)
     assert not [secret for secret in ("user 0", "s 0", "s3cret") if secret in shown]
+
+
+async def test_a_continuation_names_nobody(service):
+    session = await service.create_session(**name(0))
+    await say(service, session, "x")
+    (change,) = await rest(service, "beginning", user_id="user 0", session_id="s 0")
+    content = base64.urlsafe_b64decode(change.continuation)
+    assert not [each for each in (b"app", b"user 0", b"s 0") if each in content]
+
+
+async def test_a_fork_tells_its_copies_as_events_of_the_new_session(service):
+    session = await service.create_session(**name(0))
+    await say(service, session, "one", "two")
+    watch = service.watch(app_name="app", **QUICK)
+    await watch.ready()
+    await service.fork_session(**name(0), new_session_id="forked")
+    assert by_session(await take(watch, 2)) == {"forked": [1, 2]}
 
 
 async def test_documents_of_others_in_the_container_are_passed_over(service, emulator):
