@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cosmosservice.memory.forgetting import MemoryPurgeReport
     from cosmosservice.sessions.administration import PurgeReport
     from cosmosservice.sessions.store.repair import RepairReport
+    from cosmosservice.sessions.watching import SessionChange, SessionWatch
 
 __all__ = [
     "AlreadyExistsError",
@@ -59,8 +60,10 @@ __all__ = [
     "PurgeReport",
     "RepairReport",
     "RequestCharge",
+    "SessionChange",
     "SessionNotFoundError",
     "SessionPage",
+    "SessionWatch",
     "StaleSessionError",
     "StateUpdatePendingError",
     "StorageError",
@@ -83,7 +86,9 @@ _MODULES = {
     "PurgeReport": "sessions.administration",
     "RepairReport": "sessions.store.repair",
     "RequestCharge": "account.charges",
+    "SessionChange": "sessions.watching",
     "SessionPage": "cosmos_session_service",
+    "SessionWatch": "sessions.watching",
     "register_classes": "data_converters",
     "SweepReport": "artifacts.sweeping",
 }

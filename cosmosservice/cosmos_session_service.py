@@ -31,17 +31,21 @@ from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.session_objects import Holding, event_object, session_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
+from cosmosservice.sessions.store.feed_position import Scope
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.records import Record, event_record
 from cosmosservice.sessions.stores import SessionStores
+from cosmosservice.sessions.watching import SessionWatch
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
 
     from cosmos_emulator import Emulator
     from cosmosservice.account.connection import Ensure
+    from cosmosservice.sessions.store.feed import FeedPage, Run
+    from cosmosservice.sessions.store.feed_position import Position, Start
     from cosmosservice.sessions.store.history import Point
-    from cosmosservice.sessions.store.iterating import Position
+    from cosmosservice.sessions.store.iterating import Position as LogPosition
     from cosmosservice.sessions.store.snapshot import Snapshot
     from cosmosservice.sessions.store.store import SessionStore
 
@@ -273,7 +277,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         return self._iter_events(_key(app_name, user_id, session_id), page_size)
 
     async def _iter_events(self, key: SessionKey | None, page_size: int) -> AsyncIterator[Event]:
-        position: Position | None = None
+        position: LogPosition | None = None
         while key is not None:
             page, position = await self._run("iter_events", _events_after(key, position, page_size))
             for record in page:
@@ -348,6 +352,34 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         )
         return event
 
+    def watch(
+        self,
+        *,
+        app_name: str,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        since: str = "now",
+        interval: float = 1.0,
+        follow: bool = True,
+    ) -> SessionWatch:
+        """The events of an app as they are appended, by whomever: at least once, and in order
+        within a session. Deletes, restores and purges are told, too.
+
+        Args:
+          user_id: only of this user.
+          session_id: only of this session, which is all that is read then.
+          since: "now"; "beginning": everything that is stored; or the continuation of a change, to
+            go on behind it.
+          interval: seconds between two looks when nothing is new.
+          follow: False ends the iteration when everything that is there was told.
+        """
+        scope = Scope.named(app_name, user_id, session_id)
+
+        async def read(place: Position | Start, told: Mapping[Run, int]) -> FeedPage:
+            return await self._run("watch", lambda store: store.feed.page(scope, place, told))
+
+        return SessionWatch(read, scope, since, interval, follow)
+
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The user's state, keys without `user:`."""
         key = StateKey.of_user(app_name, user_id)
@@ -377,8 +409,8 @@ def _fork(
 
 
 def _events_after(
-    key: SessionKey, position: Position | None, count: int
-) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], Position | None]]]:
+    key: SessionKey, position: LogPosition | None, count: int
+) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], LogPosition | None]]]:
     return lambda store: store.iterating.page(key, position, count)
 
 

@@ -13,6 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cosmosservice.account.change_feed import FeedPoint, FeedStart, points
 from cosmosservice.account.charges import (
     Observer,
     RequestCharge,
@@ -229,6 +230,36 @@ class Container:
 
         await self._send("query", send)
         return found
+
+    async def changes(
+        self, place: FeedStart | FeedPoint, count: int
+    ) -> tuple[list[Document], list[FeedPoint]]:
+        """Up to `count` changed documents in their newest version, in the order of the changes; and
+        where to go on. The page is of the last of these ranges, behind which it ends; there are
+        others at the beginning, and when the range was split.
+
+        No documents: there is nothing new in any of them. Raises ValueError if the place is in
+        another container, which may have had the same name.
+        """
+        page: list[Document] = []
+        seen: list[Mapping[str, str]] = []
+
+        def hook(headers: Mapping[str, str], _: Any) -> None:
+            seen.append(headers)
+
+        async def send(charged: Any) -> None:
+            seen.clear()
+            page.clear()
+            found = self._proxy.query_items_change_feed(
+                max_item_count=count, response_hook=hook, **place.options()
+            )
+            with contextlib.suppress(StopAsyncIteration):  # nothing new
+                page.extend([item async for item in await anext(found.by_page())])
+            charged({**seen[-1], **_sum(seen)}, None)
+
+        await self._send("change feed", send)
+        # The SDK puts its continuation into the headers of the last answer.
+        return page, points(seen[-1]["etag"])
 
     def _pager(
         self,

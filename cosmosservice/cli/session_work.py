@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import datetime
-import sys
 from collections.abc import AsyncIterator
 from typing import IO
 
@@ -27,8 +25,7 @@ from cosmosservice.cli.console import (
 )
 from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
 from cosmosservice.cli.sources import apps_of
-from cosmosservice.cli.timeline import clean, event_rows, moment, session_view
-from cosmosservice.data_converters import event_to_fields
+from cosmosservice.cli.timeline import clean, moment, session_view
 from cosmosservice.sessions.administration import PurgeReport
 from cosmosservice.sessions.store.repair import RepairReport
 
@@ -43,7 +40,7 @@ async def service_of(
         yield service
 
 
-async def _existing(service: CosmosSessionService, name: SessionName) -> Session:
+async def existing(service: CosmosSessionService, name: SessionName) -> Session:
     session = await service.get_session(**name._asdict())
     if session is None:
         raise Problem(
@@ -92,34 +89,12 @@ async def list_sessions(
 
 async def show(uri: str | None, name: SessionName, *, as_json: bool) -> None:
     async with service_of(uri) as service:
-        session = await _existing(service, name)
+        session = await existing(service, name)
     if as_json:
         for line in archive.session_lines(session):
             print_json(line)
     else:
         out.print(session_view(session))
-
-
-async def tail(
-    uri: str | None, name: SessionName, *, last: int, interval: float, as_json: bool
-) -> None:
-    async with service_of(uri) as service:
-        session = await _existing(service, name)
-        shown = max(0, len(session.events) - last)
-        before = None  # what was shown last: the first one says when it was, the others how later
-        while True:
-            new = session.events[shown:]
-            if as_json:
-                for event in new:
-                    print_json({"event": event_to_fields(event)})
-            elif new:
-                out.print(event_rows(new, shown + 1, before))
-                before = new[-1]
-            sys.stdout.flush()
-            shown += len(new)
-            await asyncio.sleep(interval)
-            # Events that were seen are not sent again: a look costs a few RU, however many.
-            session = await _existing(service, name)
 
 
 async def export(
@@ -156,7 +131,7 @@ async def import_file(uri: str | None, file: IO[bytes], *, dry_run: bool, as_jso
 
 async def delete(uri: str | None, name: SessionName) -> None:
     async with service_of(uri) as service:
-        await _existing(service, name)
+        await existing(service, name)
         await service.delete_session(**name._asdict())
     err.print("Deleted. `cosmosservice sessions restore` brings it back.")
 

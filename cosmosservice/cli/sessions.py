@@ -114,20 +114,42 @@ def fork(
 
 
 @sessions.command()
-@one_session
-@click.option("--last", default=10, show_default=True, type=click.IntRange(0), help="Begin there.")
-@click.option("--interval", default=1.0, show_default=True, help="Seconds between two looks.")
+@click.option("--app", "app_name", required=True, help="Name of the app.")
+@some_user
+@click.argument("session_id", metavar="[SESSION]", required=False)
+@click.option(
+    "--since",
+    metavar="now|beginning|CONTINUATION",
+    help="Where to begin. Default: now, for a SESSION after its --last events.",
+)
+@click.option(
+    "--last",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Events of the SESSION to begin with, without --since.",
+)
+@click.option(
+    "--interval",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds between two looks.",
+)
+@uri_option
 @json_option
-def tail(uri: str | None, last: int, interval: float, as_json: bool, **name: str) -> None:
-    """Follow the events of a session as they come, until Ctrl-C."""
-    from cosmosservice.cli import session_work
+def tail(uri: str | None, app_name: str, user_id: str | None, **options: Any) -> None:
+    """Follow the events of an app as they come, until Ctrl-C.
 
+    Of an app, of a --user, or of one SESSION. Deletes, restores and purges are shown, too. With
+    --json every line has the continuation from which --since goes on.
+    """
+    from cosmosservice.cli import tailing
+
+    if options["session_id"] is not None and user_id is None:
+        raise click.UsageError("A SESSION needs the --user to whom it belongs.")
     with contextlib.suppress(KeyboardInterrupt):
-        run(
-            session_work.tail(
-                uri, SessionName(**name), last=last, interval=interval, as_json=as_json
-            )
-        )
+        run(tailing.tail(uri, app_name, user_id, **options))
 
 
 @sessions.command()

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 ENVELOPE = frozenset(
     {
         "id", "document_type", "session_id", "user_id", "app_name", "incarnation", "seq", "stamp",
-        "schema_version", "ttl", "chunks", "initial_state", "copied",
+        "schema_version", "ttl", "appended_at", "chunks", "initial_state", "copied",
         "_rid", "_self", "_etag", "_ts", "_attachments", "_lsn",
     }
 )  # fmt: skip

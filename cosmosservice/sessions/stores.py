@@ -18,7 +18,7 @@ _BOUNDED = frozenset(
     | {"get_user_state", "list_sessions", "iter_events"}
 )
 # Operations that are about the log; most others are about the sessions container.
-_ON_EVENTS = frozenset({"append_event", "iter_events"})
+_ON_EVENTS = frozenset({"append_event", "iter_events", "watch"})
 
 
 class SessionStores:

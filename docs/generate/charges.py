@@ -82,6 +82,7 @@ async def _measure() -> list[Cost]:
             await _fill(service, meter)
         await _read(opened, meter)
         async with opened() as service:
+            await _watch(service, meter)
             await _end(service, meter)
     return meter.costs
 
@@ -161,6 +162,27 @@ async def _read(opened: Callable[[], CosmosSessionService], meter: _Meter) -> No
         meter.note("list 50 of a user's sessions")
         await service.list_sessions_page(app_name="shop", limit=50)
         meter.note("list 50 of an app's sessions")
+
+
+async def _watch(service: CosmosSessionService, meter: _Meter) -> None:
+    watch = service.watch(app_name="shop")
+    await watch.ready()
+    meter.reset()
+    since = watch.continuation or ""
+    await _told(service, since)
+    meter.note("watch an app: a look that finds nothing new")
+    session = await service.create_session(**NAMES, session_id="watched")
+    for _ in range(10):
+        await service.append_event(session, _event())
+    await service.flush()
+    meter.reset()
+    assert await _told(service, since) == 10
+    meter.note("… a look that finds 10 events, and one that finds no more")
+
+
+async def _told(service: CosmosSessionService, since: str) -> int:
+    watch = service.watch(app_name="shop", since=since, follow=False)
+    return len([change async for change in watch])
 
 
 async def _end(service: CosmosSessionService, meter: _Meter) -> None:

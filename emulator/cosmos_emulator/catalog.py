@@ -129,6 +129,18 @@ class Catalog:
                 self._storage.add_container(resource.rid, max(ranges, self._partitions))
         return resource
 
+    def split(self, name: str) -> None:
+        """Splits every range of the containers of this name."""
+        with self._storage.writing() as connection:
+            changed = connection.execute(
+                "UPDATE containers SET ranges = ranges * 2 WHERE rid IN "
+                "(SELECT rid FROM resources WHERE kind = 'colls' AND id = ?)",
+                [name],
+            )
+            if not changed.rowcount:
+                raise ValueError(f"there is no container {name!r}")
+        self._containers.clear()
+
     def _insert(
         self,
         connection: sqlite3.Connection,

@@ -74,6 +74,11 @@ class Emulator:
 
         return EmulatorTransport(self)
 
+    def split(self, container: str) -> None:
+        """Split every range of a container in two, as the service does with one that has grown.
+        Clients that know the old ranges get 410 for them, and look again."""
+        self._gateway.split(container)
+
     def clear_requests(self) -> None:
         self.requests.clear()
 

@@ -45,6 +45,7 @@ class Gateway:
         self._items = items.handle
         self._resources = resources.handle
         self._ranges = items.ranges
+        self.split = catalog.split
         self._operations: dict[str, Callable[[Request], Response]] = {
             "partitionkeydelete": items.delete_partition,
         }

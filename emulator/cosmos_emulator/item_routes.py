@@ -138,7 +138,7 @@ class ItemRoutes:
     def ranges(self, request: Request) -> Response:
         """The physical partitions of a container."""
         container = self._container(request)
-        etag = f'"{container.number}"'
+        etag = f'"{container.number}-{len(container.ranges)}"'
         if request.headers.get("if-none-match") == etag:
             raise NotModified(etag)
         ranges = [
@@ -152,7 +152,7 @@ class ItemRoutes:
                 "_self": f"{container.self_prefix[:-5]}pkranges/{found.id}/",
                 "throughputFraction": 1 / len(container.ranges),
                 "status": "online",
-                "parents": [],
+                "parents": found.parents,
                 "_ts": container.definition["_ts"],
                 "lsn": 0,
             }

@@ -170,8 +170,12 @@ def _is_appended(
 
 def _part(container: Container, place: str | None) -> tuple[int, str | None]:
     """Which range is next, and where in it."""
-    range_id, _, token = (place or "0:").partition(":")
+    if place is None:
+        return 0, None
+    range_id, _, token = place.partition(":")
     ids = [found.id for found in container.ranges]
+    if any(range_id in found.parents for found in container.ranges):
+        raise _gone(range_id)
     if range_id not in ids:
         raise BadRequest("Invalid Continuation Token")
     return ids.index(range_id), token or None
@@ -179,9 +183,10 @@ def _part(container: Container, place: str | None) -> tuple[int, str | None]:
 
 def _next(container: Container, number: int, token: str | None) -> str | None:
     """The place behind a page of a range: in the same one, in the next one, or at the end."""
+    ranges = container.ranges
     if token is not None:
-        return f"{number}:{token}"
-    return f"{number + 1}:" if number + 1 < len(container.ranges) else None
+        return f"{ranges[number].id}:{token}"
+    return f"{ranges[number + 1].id}:" if number + 1 < len(ranges) else None
 
 
 def _described(
@@ -206,7 +211,11 @@ def _range(container: Container, range_id: str) -> tuple[str, str]:
     for found in container.ranges:
         if range_id in (found.id, f"{container.rid},{found.id}"):
             return found.low, found.high
-    raise CosmosError(
+    raise _gone(range_id)
+
+
+def _gone(range_id: str) -> CosmosError:
+    return CosmosError(
         f"The partition key range '{range_id[:100]}' does not exist.", status=410, substatus=1002
     )
 

@@ -2,6 +2,10 @@
 
 They are a matter of numbers only: all items of a container live in one table. But the SDK reads by
 range, and keeps a session token for each.
+
+Ranges are numbered so that a split gives new numbers: those of a container with n ranges are n - 1
+to 2n - 2, and range r becomes 2r + 1 and 2r + 2. So the number of a range that was split is not
+used any more, and each range knows its parents.
 """
 
 from __future__ import annotations
@@ -24,6 +28,16 @@ class Range:
     low: str
     high: str
 
+    @property
+    def parents(self) -> list[str]:
+        """The ranges that were split into this one, the latest first."""
+        found = []
+        number = int(self.id)
+        while number:
+            number = (number - 1) // 2
+            found.append(str(number))
+        return found
+
 
 def count_for(throughput: int) -> int:
     return 1 if throughput <= ONE_PARTITION else -(-throughput // PER_PARTITION)
@@ -33,13 +47,15 @@ def count_for(throughput: int) -> int:
 def split(count: int, version: int) -> tuple[Range, ...]:
     """``count`` ranges of equal size, in the order of the keys."""
     bounds = ["", *(_bound(number, count, version) for number in range(1, count)), MAX_EPK]
-    return tuple(Range(str(number), *bounds[number : number + 2]) for number in range(count))
+    return tuple(
+        Range(str(count - 1 + number), *bounds[number : number + 2]) for number in range(count)
+    )
 
 
 def _bound(number: int, count: int, version: int) -> str:
     if version == 1:
         return binary_v1(float((2**32 - 1) * number // count)).hex().upper()
-    return f"{2**126 // count * number:032X}"
+    return f"{2**126 * number // count:032X}"
 
 
 def overlapping(ranges: tuple[Range, ...], low: str, high: str) -> tuple[Range, ...]:

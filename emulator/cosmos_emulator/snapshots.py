@@ -86,7 +86,7 @@ def _lsn(
     if level in _WITHOUT_TOKENS:
         return lsn
     demanded = session_tokens.parse(request.headers.get("x-ms-session-token"))
-    wanted = demanded.get(found.id, 0)
+    wanted = max(demanded.get(range_id, 0) for range_id in (found.id, *found.parents))
     if wanted > newest:
         raise NotFound(
             "The read session is not available for the input session token.", substatus=1002

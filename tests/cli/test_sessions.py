@@ -6,10 +6,7 @@ import json
 import pytest
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.cli import session_work
-from cosmosservice.cli.console import SessionName
 from cosmosservice.sessions.store.keys import SessionKey
-from tests.cli.conftest import said
 
 FIRST = ("--app", "shop", "--user", "ada", "first")
 
@@ -76,33 +73,6 @@ def test_looking_into_a_store_that_is_not_there_makes_none(command, folder):
     assert shown.code == 2
     assert "There is no file store.db" in shown.err
     assert list(folder.iterdir()) == []
-
-
-def test_tail_shows_what_is_appended_meanwhile(conversation, capsys):
-    async def follow():
-        async with CosmosSessionService.embedded("store.db") as service:
-            session = await service.get_session(app_name="shop", user_id="ada", session_id="first")
-            name = SessionName("shop", "ada", "first")
-            tail = asyncio.create_task(
-                session_work.tail(None, name, last=1, interval=0.01, as_json=False)
-            )
-            seen = ""
-            while "Here you are" not in seen:
-                await asyncio.sleep(0.01)
-                seen += capsys.readouterr().out
-            await service.append_event(session, said("And milk"))
-            while "And milk" not in seen:
-                await asyncio.sleep(0.01)
-                seen += capsys.readouterr().out
-            tail.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await tail
-            return seen
-
-    seen = asyncio.run(follow())
-    assert "Tea, please" not in seen
-    assert seen.count("Here you are") == 1
-    assert "#3" in seen
 
 
 def test_exported_sessions_come_back_equal(command, conversation, folder):

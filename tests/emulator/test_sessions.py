@@ -39,4 +39,4 @@ async def test_each_range_has_a_token_of_its_own(new_container):
             "SELECT * FROM c", feed_range=found, raw_request_hook=sent_token(tokens)
         )
         assert [row async for row in pages]
-    assert sorted(token.partition(":")[0] for token in tokens) == ["0", "1"]
+    assert sorted(token.partition(":")[0] for token in tokens) == ["1", "2"]

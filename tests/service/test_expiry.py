@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from google.adk.sessions.base_session_service import GetSessionConfig
 
 from tests.service.test_lifecycle import recreated, stored
@@ -92,3 +93,13 @@ async def test_what_a_purge_leaves_expires(service, emulator):
     emulator.clock.advance(31 * 24 * 3600)
     assert stored(emulator) == []
     assert stored(emulator, "sessions") == []
+
+
+@pytest.mark.parametrize("days", [9, 10, 11, 30, 90])
+async def test_a_purge_erases_the_events_of_a_session_of_any_ttl(service, emulator, days):
+    session = await service.create_session(**THIS, ttl=days * 24 * HOUR)
+    await service.append_event(session, event("s3cret"))
+    await service.append_event(session, event("s3cret " * 400_000))
+    await service.delete_session(**THIS)
+    assert (await service.purge_session(**THIS)).documents > 0
+    assert "s3cret" not in str(stored(emulator))

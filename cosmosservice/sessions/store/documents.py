@@ -4,7 +4,7 @@ Events container, partition key /session_id. Created, never changed.
 
     id             tenant . seq . incarnation     the place in the log: creating it twice fails
     document_type  adk_event | tombstone | restored | stub | lost | chunk
-    session_id, user_id, app_name, incarnation, seq, stamp, schema_version
+    session_id, user_id, app_name, incarnation, seq, stamp, schema_version, ttl?, appended_at?
     initial_state?  in the first event: the session's state before it
     copied?         by a fork: its changes of user and app state belong to the source
     event_id, timestamp, author, content, actions …            (data_converters)
@@ -47,6 +47,9 @@ RESTORED: Final = "restored"
 STUB: Final = "stub"
 LOST: Final = "lost"  # in the place of a record that somebody else removed
 CHUNK: Final = "chunk"
+
+# In a record that was written again to renew it: its first `_ts`.
+APPENDED_AT: Final = "appended_at"
 
 # Documents beside a session, user state or app state document.
 STATE_VALUE: Final = "state_value"

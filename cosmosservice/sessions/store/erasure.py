@@ -21,9 +21,13 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     CHUNK,
     DAY,
+    LOST,
     PURGED,
     PURGED_TTL,
     PURGING,
+    RESTORED,
+    STUB,
+    TOMBSTONE,
     iso,
     stub_document,
 )
@@ -36,6 +40,7 @@ from cosmosservice.sessions.store.queries import ERASABLE
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 
 _AT_ONCE = 8
+_WITHOUT_CONTENT = (STUB, TOMBSTONE, RESTORED, LOST)
 
 
 class Erasure:
@@ -151,7 +156,7 @@ class Erasure:
             if isinstance(stamp := body.get("stamp"), int | float):
                 erased.stamp = max(erased.stamp, int(stamp))
                 self._clock.observe(int(stamp))
-        return [body for body in found if body.get("ttl") != PURGED_TTL]
+        return [body for body in found if not _is_erased(body)]
 
     async def _without_owner(self, key: SessionKey, rest: list[Document]) -> list[Document]:
         await self._documents.probe(key)
@@ -171,6 +176,11 @@ class Erasure:
         except (NotFound, PreconditionFailed):
             return 0
         return 1
+
+
+def _is_erased(body: Document) -> bool:
+    # Not by the ttl alone: events of a session that is kept for ten days have the same.
+    return body.get("ttl") == PURGED_TTL and body.get("document_type") in _WITHOUT_CONTENT
 
 
 def _is_chunk(body: Document) -> bool:

@@ -35,7 +35,7 @@ _ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
 _PROBED = 4  # of the places at which records seem to be missing
 _INITIAL = "initial_state"
-_PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
+PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 
 
 class EventLog:
@@ -111,7 +111,7 @@ class EventLog:
             if missing is not None:
                 parameters["count"] = missing
             found = await self.container.query(text, parameters, key.session_id)
-            mine = of_incarnation(await self._records(key, found), incarnation)
+            mine = of_incarnation(await self.records(key, found), incarnation)
             records = mine[::-1] + records if newest is not None else records + mine
             if missing is None or len(mine) == missing or len(found) < missing:
                 return records
@@ -152,10 +152,11 @@ class EventLog:
         some = missing[:_PROBED]
         return not any(await together(*(self.probe(key, seq, incarnation) for seq in some)))
 
-    async def _records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
+    async def records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
+        """The records that these documents are."""
         placed = []
         for document in documents:
-            place = _PLACE.fullmatch(str(document.get("id", "")))
+            place = PLACE.fullmatch(str(document.get("id", "")))
             if place is None:
                 logger.error(
                     "Session %s: a document in its log has no place there, and is ignored: id %r.",

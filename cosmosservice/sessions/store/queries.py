@@ -14,6 +14,9 @@ RECORDS: Final = f"SELECT * {_RANGE} ORDER BY c.id"
 OLDEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id"
 NEWEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id DESC"
 
+# Not answered by the index alone. The range is a part of one session with a ttl.
+RENEWED_RECORDS: Final = f"SELECT * {_RANGE} AND c.appended_at >= @since ORDER BY c.id"
+
 IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
 
 # What a stub keeps, and what tells whether a record is one already: never the content.

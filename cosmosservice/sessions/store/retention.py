@@ -14,7 +14,7 @@ import contextlib
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.hosting.concurrency import together
-from cosmosservice.sessions.store.documents import ACTIVE, PURGED
+from cosmosservice.sessions.store.documents import ACTIVE, APPENDED_AT, PURGED
 from cosmosservice.sessions.store.keys import SessionKey, document_ttl, lifetime, retention_of
 from cosmosservice.sessions.store.queries import NOT_RENEWED
 
@@ -75,6 +75,8 @@ async def _renew(
 ) -> None:
     async def renew(document: Document) -> None:
         body = {name: value for name, value in document.items() if not name.startswith("_")}
+        if "seq" in body:  # a record: whoever watches the log has it already
+            body.setdefault(APPENDED_AT, document["_ts"])
         # Expired or purged in between, or renewed by somebody else: all the same.
         with contextlib.suppress(NotFound, PreconditionFailed):
             await container.replace(body, document["_etag"])

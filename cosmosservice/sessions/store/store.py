@@ -14,6 +14,7 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.creating import Creating
 from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.feed import Feed
 from cosmosservice.sessions.store.forking import Forking
 from cosmosservice.sessions.store.history import History
 from cosmosservice.sessions.store.iterating import Iterating
@@ -67,6 +68,7 @@ class SessionStore:
         self.reader = SessionReader(
             documents, states, values, log, views, self.projector, self.lifecycle, stamps
         )
+        self.feed = Feed(log, stamps)
         self.iterating = Iterating(self.reader, log)
         self.history = History(self.reader)
         self.sizes = Sizes(documents, states, views)

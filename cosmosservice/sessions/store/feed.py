@@ -1,0 +1,271 @@
+"""The feed: every record of the log when it is written, from the container's change feed.
+
+The change feed shows documents in the order of their last write, in every range of the container by
+itself. A log is in one partition, and its records are created one after the other: so its order is
+that of the log. Two things write a record again:
+
+* A purge leaves a stub in its place. That is not an event.
+* Use of a session with a ttl renews its records, which then move to the end of the feed. A renewed
+  record says when it was appended. What was appended before the feed was last read to its end has
+  been told. And whoever meets a record of such a session looks whether records before it have moved
+  behind it: they are told first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cosmosservice.account.change_feed import FeedPoint, FeedRange, FeedStart
+from cosmosservice.account.container import Document
+from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.documents import (
+    APPENDED_AT,
+    CHUNK,
+    LOST,
+    RESTORED,
+    STUB,
+    TOMBSTONE,
+)
+from cosmosservice.sessions.store.event_log import PLACE, EventLog
+from cosmosservice.sessions.store.feed_position import Place, Position, Scope, Start
+from cosmosservice.sessions.store.keys import SessionKey, retention_of
+from cosmosservice.sessions.store.queries import RECORDS, RENEWED_RECORDS
+from cosmosservice.sessions.store.records import Record, is_deleted, number
+
+_COUNT = 500  # documents a page
+_BYTES = 16 * 1024 * 1024  # of events a page; Cosmos DB's own limit does not see large events
+_CLOCK_STEP = 1  # seconds by which `_ts` may go back when another replica takes over
+
+Run = tuple[str, str]
+"""Tenant and incarnation: the records of one session between its creation and its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedChange:
+    """A record that was written, or the end of one."""
+
+    key: SessionKey
+    kind: str  # the record's, or STUB: the session was purged
+    seq: int
+    incarnation: str
+    record: Record | None
+    position: Position  # behind this change
+
+    @property
+    def run(self) -> Run:
+        return self.key.tenant, self.incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """What is new, and where the next page begins."""
+
+    changes: list[FeedChange]
+    position: Position
+    at_end: bool  # there was nothing new anywhere
+
+
+class Feed:
+    """Lives on one event loop. Knows nothing of who reads it."""
+
+    def __init__(self, log: EventLog, clock: HybridClock) -> None:
+        self._log = log
+        self._container = log.container
+        self._clock = clock
+
+    async def page(
+        self, scope: Scope, position: Position | Start, told: Mapping[Run, int]
+    ) -> FeedPage:
+        """The next changes of the sessions in scope. `told` is how far each run was told, as far
+        as the reader remembers."""
+        if not isinstance(position, Position):
+            return await self._begin(scope, position, told)
+        places = list(position.places)
+        for _ in position.places:
+            place, *rest = places
+            request = FeedPoint(position.container, FeedRange(place.low, place.high, place.token))
+            documents, found = await self._changes(request)
+            ranges = [place.moved(each.range) for each in found]
+            if documents:
+                page = _Page(position.container, place, ranges, rest, documents)
+                return await self._told(scope, page, told)
+            places = rest + [each.at_end() for each in ranges]
+        return FeedPage([], Position(position.container, tuple(places)), at_end=True)
+
+    async def _changes(self, point: FeedPoint) -> tuple[list[Document], list[FeedPoint]]:
+        try:
+            documents, found = await self._container.changes(point, _COUNT)
+        except ValueError:  # the SDK compares them, too
+            found = []
+        if not found or found[0].container != point.container:
+            raise ValueError(
+                "The continuation belongs to another events container, or to one that was deleted"
+                " and created again since."
+            )
+        return documents, found
+
+    async def _begin(self, scope: Scope, start: Start, told: Mapping[Run, int]) -> FeedPage:
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        request = FeedStart(start, scope.session_id)
+        documents, found = await self._container.changes(request, _COUNT)
+        began = 0
+        if start == "Now":
+            # What was appended before and is renewed later is not told.
+            began = int(self._clock.now() - (clock() - started)) - _CLOCK_STEP
+        nothing = Place("", "", None, began, began)
+        ranges = [nothing.moved(each.range) for each in found]
+        if documents:
+            page = _Page(found[0].container, nothing, ranges, [], documents)
+            return await self._told(scope, page, told)
+        return FeedPage([], Position(found[0].container, tuple(ranges)), at_end=True)
+
+    async def _told(self, scope: Scope, page: _Page, told: Mapping[Run, int]) -> FeedPage:
+        changes: list[FeedChange] = []
+        also_told: dict[Run, int] = {}
+
+        def last_told(run: Run) -> int | None:
+            return also_told.get(run, told.get(run))
+
+        size, caught_up = 0, page.begin.caught_up
+        for count, body in enumerate(page.documents, 1):
+            if page.is_read(body):
+                continue
+            before = page.position
+            page.read(body)
+            found = await self._of(scope, body, caught_up, last_told)
+            for key, record in found:
+                # Only the last one is the document that was met: a reader that goes on from
+                # one before it must meet it again.
+                behind = page.position if record is found[-1][1] else before
+                change = _change(key, record, behind)
+                changes.append(change)
+                also_told[change.run] = change.seq
+                size += record.size
+            if size > _BYTES and count < len(page.documents) and page.can_be_cut:
+                return FeedPage(changes, page.position, at_end=False)
+        return FeedPage(changes, page.end, at_end=False)
+
+    async def _of(
+        self, scope: Scope, body: Document, caught_up: int, last_told: Callable[[Run], int | None]
+    ) -> list[tuple[SessionKey, Record]]:
+        """What a document of the feed tells, in the order of the log."""
+        kind = body.get("document_type")
+        place = PLACE.fullmatch(str(body.get("id")))
+        if place is None or kind in (CHUNK, LOST) or not scope.holds(body):
+            return []
+        key, seq, incarnation = SessionKey.in_document(body), int(place[1]), place[2]
+        if key is None or not body["id"].startswith(key.tenant):
+            return []
+        if _is_erased(body):
+            # A session is deleted before it is purged: its tombstone stands for all its records.
+            return [(key, _stub(seq, incarnation))] if kind == TOMBSTONE else []
+        bodies = [body]
+        if retention_of(incarnation) is not None:
+            last = last_told((key.tenant, incarnation))
+            if _is_told(body, seq, last, caught_up):
+                return []
+            if seq > 1 and last != seq - 1:
+                bodies = await self._moved(key, seq, incarnation, last, caught_up) + bodies
+        records = [each for body in bodies for each in await self._log.records(key, [body])]
+        return [
+            (key, record)
+            for record in records
+            if not (record.lost and await self._is_being_erased(key, record))
+        ]
+
+    async def _moved(
+        self, key: SessionKey, seq: int, incarnation: str, last: int | None, caught_up: int
+    ) -> list[Document]:
+        """The records before a place that are told after it if nobody looks: renewed meanwhile."""
+        await self._log.probe(key, seq, incarnation)  # from here on, no read is older than now
+        parameters = {"first": key.first_id((last or 0) + 1), "last": key.first_id(seq)}
+        if last is not None:
+            found = await self._container.query(RECORDS, parameters, key.session_id)
+        else:
+            since = {"since": caught_up - _CLOCK_STEP}
+            found = await self._container.query(RENEWED_RECORDS, parameters | since, key.session_id)
+        return [
+            body
+            for body in found
+            if body.get("incarnation") == incarnation
+            and body.get("document_type") != LOST
+            and not _is_erased(body)
+        ]
+
+    async def _is_being_erased(self, key: SessionKey, record: Record) -> bool:
+        """Whether the body of a large event is missing because a purge has begun."""
+        await self._log.probe(key, record.seq, record.incarnation)
+        found = await self._log.read(key, record.incarnation, after=record.seq - 1)
+        still = any(each.seq == record.seq and each.kind != STUB for each in found)
+        return not still or bool(is_deleted(found))
+
+
+class _Page:
+    """Changed documents of one range, and how far they were read."""
+
+    def __init__(
+        self,
+        container: str,
+        before: Place,
+        ranges: list[Place],
+        rest: list[Place],
+        documents: list[Document],
+    ) -> None:
+        *others, current = ranges
+        self._container = container
+        self._others = [*rest, *others]
+        self._end = current
+        self._newest = before.newest
+        self.begin = current._replace(token=before.token)
+        self._place = self.begin
+        # Documents of one transaction have one number.
+        self.can_be_cut = all("_lsn" in body for body in documents)
+        self.documents = sorted(documents, key=_mark) if self.can_be_cut else documents
+
+    def is_read(self, body: Document) -> bool:
+        return self.can_be_cut and _mark(body) <= (self.begin.lsn, self.begin.id)
+
+    def read(self, body: Document) -> None:
+        self._newest = max(self._newest, int(number(body.get("_ts"))))
+        if self.can_be_cut:
+            lsn, name = _mark(body)
+            self._place = self._place._replace(lsn=lsn, id=name)
+
+    @property
+    def position(self) -> Position:
+        """Behind what was read."""
+        return Position(self._container, (self._place, *self._others))
+
+    @property
+    def end(self) -> Position:
+        """Behind the page. The other ranges are next."""
+        current = self._end._replace(newest=self._newest, lsn=0, id="")
+        return Position(self._container, (*self._others, current))
+
+
+def _mark(body: Document) -> tuple[int, str]:
+    return int(number(body.get("_lsn"))), str(body.get("id"))
+
+
+def _is_erased(body: Document) -> bool:
+    """A purge leaves the type of a tombstone, and nothing else of it."""
+    kind = body.get("document_type")
+    return kind == STUB or (kind in (TOMBSTONE, RESTORED) and "timestamp" not in body)
+
+
+def _is_told(body: Document, seq: int, last: int | None, caught_up: int) -> bool:
+    if last is not None:
+        return seq <= last
+    appended_at = body.get(APPENDED_AT)
+    return isinstance(appended_at, int | float) and appended_at < caught_up - _CLOCK_STEP
+
+
+def _stub(seq: int, incarnation: str) -> Record:
+    return Record(seq, incarnation, STUB, "", 0.0, 0, b"{}")
+
+
+def _change(key: SessionKey, record: Record, position: Position) -> FeedChange:
+    return FeedChange(key, record.kind, record.seq, record.incarnation, record, position)

@@ -1,0 +1,102 @@
+"""Where a reader of the feed is, and which sessions it reads: as a text that can be kept."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+from cosmosservice.account.change_feed import FeedRange, Start
+from cosmosservice.account.container import Document
+from cosmosservice.sessions.store.keys import SessionKey
+
+__all__ = ["Place", "Position", "Scope", "Start"]
+
+_CHECK = 8  # bytes
+
+
+class Place(NamedTuple):
+    """How far one range was read."""
+
+    low: str
+    high: str
+    token: str | None  # None: nothing
+    caught_up: int  # everything that was appended before this moment is told (`_ts`)
+    newest: int  # the latest `_ts` that was met
+    # Behind the token, everything up to this document is told.
+    lsn: int = 0
+    id: str = ""
+
+    def moved(self, to: FeedRange) -> Place:
+        return self._replace(low=to.low, high=to.high, token=to.token)
+
+    def at_end(self) -> Place:
+        """The range was read to its end: whatever was appended before the latest document that was
+        met has been met, too."""
+        return self._replace(caught_up=max(self.caught_up, self.newest))
+
+
+class Position(NamedTuple):
+    """How far the feed of a container was read."""
+
+    container: str  # its `_rid`
+    places: tuple[Place, ...]
+
+    def text(self, scope: Scope) -> str:
+        content = json.dumps([scope.digest, *self], separators=(",", ":")).encode()
+        check = hashlib.sha256(content).digest()[:_CHECK]
+        return base64.urlsafe_b64encode(check + content).decode()
+
+    @classmethod
+    def parse(cls, text: str, scope: Scope) -> Position:
+        """Raises ValueError."""
+        try:
+            packed = base64.b64decode(text.encode(), altchars=b"-_", validate=True)
+            content = packed[_CHECK:]
+            if hashlib.sha256(content).digest()[:_CHECK] != packed[:_CHECK]:
+                raise ValueError
+            digest, container, places = json.loads(content)
+            found = cls(container, tuple(Place(*each) for each in places))
+        except (binascii.Error, ValueError, TypeError):
+            raise ValueError(
+                "since is 'now', 'beginning' or the continuation of a change, exactly as it was"
+                " given."
+            ) from None
+        if digest != scope.digest:
+            raise ValueError(
+                "The continuation belongs to a watch of another app, user or session: go on with"
+                " the same app_name, user_id and session_id."
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which sessions are read: those of an app, of a user, or with an id."""
+
+    app_name: str
+    user_id: str | None
+    session_id: str | None
+
+    @classmethod
+    def named(cls, app_name: str, user_id: str | None, session_id: str | None) -> Self:
+        """Raises InvalidIdError."""
+        some = "any" if session_id is None else session_id
+        key = SessionKey.named(app_name, "any" if user_id is None else user_id, some)
+        return cls(app_name, user_id, None if session_id is None else key.session_id)
+
+    def holds(self, body: Document) -> bool:
+        return (
+            body.get("app_name") == self.app_name
+            and self.user_id in (None, body.get("user_id"))
+            and self.session_id in (None, body.get("session_id"))
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        names = json.dumps([self.app_name, self.user_id, self.session_id])
+        return hashlib.sha256(names.encode()).hexdigest()[:16]

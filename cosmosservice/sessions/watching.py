@@ -1,0 +1,147 @@
+"""Watching sessions: their changes as they are made, by whomever."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+from google.adk.events.event import Event
+
+from cosmosservice.account.retries import Retry
+from cosmosservice.errors import ThrottledError, UnavailableError
+from cosmosservice.sessions.session_objects import event_object
+from cosmosservice.sessions.store.documents import EVENT, RESTORED, STUB, TOMBSTONE
+from cosmosservice.sessions.store.feed_position import Position, Scope, Start
+from cosmosservice.sessions.store.keys import retention_of
+
+if TYPE_CHECKING:
+    from cosmosservice.sessions.store.feed import FeedChange, FeedPage, Run
+
+    Read = Callable[[Position | Start, Mapping[Run, int]], Awaitable[FeedPage]]
+
+logger = logging.getLogger("cosmosservice")
+
+ChangeKind = Literal["event", "deleted", "restored", "purged"]
+
+_KINDS: Final[dict[str, ChangeKind]] = {
+    EVENT: "event",
+    TOMBSTONE: "deleted",
+    RESTORED: "restored",
+    STUB: "purged",
+}
+_STARTS: Final[dict[str, Start]] = {"now": "Now", "beginning": "Beginning"}
+_REMEMBERED = 10_000  # sessions with a ttl
+
+
+@dataclass(frozen=True)
+class SessionChange:
+    """An event that was appended, or a session that was deleted, restored or purged."""
+
+    kind: ChangeKind
+    app_name: str
+    user_id: str = field(repr=False)
+    session_id: str = field(repr=False)
+    event: Event | None = field(repr=False)  # of the kind "event"
+    revision: int  # its place in the session
+    continuation: str = field(repr=False)
+    """Where to go on behind this change: `watch(since=…)` with the same names."""
+
+
+class SessionWatch(AsyncIterator[SessionChange]):
+    """The changes, one after the other. For one reader.
+
+    It holds nothing open: to stop, break out of the loop or cancel the task. A cancelled `anext`
+    loses nothing.
+    """
+
+    def __init__(self, read: Read, scope: Scope, since: str, interval: float, follow: bool) -> None:
+        if isinstance(interval, bool) or not isinstance(interval, int | float) or interval <= 0:
+            raise ValueError("interval is a number of seconds above 0.")
+        if not isinstance(since, str):
+            raise ValueError("since is a string: 'now', 'beginning' or a continuation.")
+        self._read, self._scope = read, scope
+        self._interval = interval
+        self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))
+        self._place: Position | Start = _STARTS.get(since) or Position.parse(since, scope)
+        self._end = self._place  # of what has been read; _place is behind what was given out
+        self._follow = follow
+        self._read_once = False
+        self._at_end = False
+        self._failures = 0
+        self._due = 0.0
+        self._pending: deque[FeedChange] = deque()
+        self._told: OrderedDict[Run, int] = OrderedDict()
+        self._closed = False
+
+    async def ready(self) -> None:
+        """Returns when the watch has its place: what is appended from then on will be told, also
+        if nobody asks for it yet."""
+        while not self._read_once:
+            await self._fill()
+
+    @property
+    def continuation(self) -> str | None:
+        """Where to go on behind everything that was given out. Also newer than the last change's:
+        nothing else concerned this watch up to there. None until the watch is ready."""
+        return self._place.text(self._scope) if isinstance(self._place, Position) else None
+
+    async def __anext__(self) -> SessionChange:
+        while not self._pending:
+            if self._closed or (self._at_end and not self._follow):
+                raise StopAsyncIteration
+            await self._fill()
+        found = self._pending.popleft()
+        self._place = found.position if self._pending else self._end
+        return SessionChange(
+            _KINDS[found.kind],
+            found.key.app_name,
+            found.key.user_id,
+            found.key.session_id,
+            event_object(found.record) if found.record and found.kind == EVENT else None,
+            found.seq,
+            found.position.text(self._scope),
+        )
+
+    async def aclose(self) -> None:
+        """Ends the iteration."""
+        self._closed = True
+        self._pending.clear()
+
+    async def _fill(self) -> None:
+        """Reads once, when it is time. Nothing changes here before the page is there."""
+        await asyncio.sleep(max(0.0, self._due - time.monotonic()))
+        if self._closed:
+            return
+        try:
+            page = await self._read(self._end, self._told)
+        except (UnavailableError, ThrottledError) as problem:
+            if not self._read_once:
+                raise
+            self._failures += 1
+            self._due = time.monotonic() + self._pauses.seconds(self._failures)
+            logger.warning(
+                "watch: the change feed cannot be read now (%s). It is read again from the same"
+                " place; nothing is lost.",
+                type(problem).__name__,
+            )
+            return
+        self._read_once, self._failures = True, 0
+        self._at_end = page.at_end
+        self._due = time.monotonic() + self._interval if page.at_end else 0.0
+        self._end = page.position
+        if self._closed:
+            return
+        self._pending.extend(page.changes)
+        if not page.changes:
+            self._place = self._end
+        for change in page.changes:
+            if change.kind != STUB and retention_of(change.incarnation) is not None:
+                self._told[change.run] = change.seq
+                self._told.move_to_end(change.run)
+        while len(self._told) > _REMEMBERED:
+            self._told.popitem(last=False)
