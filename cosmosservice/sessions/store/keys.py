@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Final, NamedTuple
 
 from cosmosservice.account.container import Document
 from cosmosservice.errors import InvalidIdError
+from cosmosservice.ids import escape
 from cosmosservice.scopes import SCOPES, Pair
 
 logger = logging.getLogger("cosmosservice")
@@ -22,13 +22,6 @@ MAX_PARTITION_KEY_BYTES: Final = 2_048
 LAST_PLACE: Final = 9_999_999_999  # what the ids of records have digits for
 
 SESSION: Final = "session"
-
-_UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
-
-
-def escape(text: str) -> str:
-    """Injective, into characters that are safe in an id and a URL; never yields a dot."""
-    return _UNSAFE.sub(lambda m: b"~%02X" % m[0][0], text.encode()).decode("ascii")
 
 
 def _check(name: str, value: str, limit: int = MAX_PARTITION_KEY_BYTES) -> None:
