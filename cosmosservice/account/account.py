@@ -104,7 +104,7 @@ class CosmosAccount:
           credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
             without one Entra ID.
           uri: `cosmosdb://…`, as ADK's commands pass it on.
-          ensure: "create" missing containers, "verify" them, or "never" look. Default: create
+          ensure: "create" missing containers, "verify" them, or "never" check. Default: create
             with a key, verify with Entra ID, which may not create.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
             Default: COSMOSDB_TIMEOUT, or 30.
@@ -113,7 +113,7 @@ class CosmosAccount:
             `proxies` or `user_agent_suffix`.
           client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
             event loop only, and the application closes it.
-          on_request_charge: is called with the RequestCharge of every request.
+          on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if client is not None:

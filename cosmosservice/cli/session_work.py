@@ -37,7 +37,7 @@ from cosmosservice.sessions.store.repair import RepairReport
 async def service_of(
     uri: str | None, *, writes: bool = False
 ) -> AsyncIterator[CosmosSessionService]:
-    """Only what stores sessions makes a store; looking at one that is not there is a mistake."""
+    """Only commands that store sessions create a store; reading one that is missing is an error."""
     settings_of(uri, existing=not writes)
     async with CosmosSessionService(uri=uri, ensure=None if writes else "verify") as service:
         yield service
@@ -118,7 +118,7 @@ async def tail(
             sys.stdout.flush()
             shown += len(new)
             await asyncio.sleep(interval)
-            # Events that were seen are not sent again: a look costs a few RU, however many.
+            # Events that are in the cache are not sent again: a read costs a few RU.
             session = await _existing(service, name)
 
 
@@ -223,7 +223,7 @@ async def repair(
                 healthy = healthy and report.healthy
                 _print_repaired(name, report, as_json)
                 progress(done, len(names))
-    err.print(f"{counted(len(names), 'session')} looked at.")
+    err.print(f"{counted(len(names), 'session')} checked.")
     return healthy
 
 
@@ -234,7 +234,7 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
     told = [
         text
         for holds, text in (
-            (report.rebuilt, "its session document was made anew"),
+            (report.rebuilt, "its session document was rebuilt"),
             (report.finished, "a delete, restore or purge was finished"),
             (
                 report.late,

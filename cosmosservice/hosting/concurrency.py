@@ -110,6 +110,6 @@ async def _wait(work: asyncio.Future[Any], grace: float) -> None:
 
 
 def retrieve(work: asyncio.Future[Any]) -> None:
-    """For work whose waiters may all be cancelled: then nobody is left to be told of a failure."""
+    """For work whose waiters may all be cancelled: its failure is then nobody's."""
     if not work.cancelled():
         work.exception()

@@ -140,13 +140,13 @@ class SessionKey(ValuesKey):
 
     @staticmethod
     def in_document(body: Document) -> SessionKey | None:
-        """The key that a stored session document names; None, and a word in the log, if it is
-        damaged: one document must not make the list of all the others fail."""
+        """The key that a stored session document names. If the document is damaged, None and an
+        error in the log: it must not make the list of all others fail."""
         names = [body.get(name) for name in ("app_name", "user_id", "session_id")]
         try:
             return SessionKey.of(*names)
         except (InvalidIdError, TypeError):
-            logger.error("The session document %r is damaged, and left out.", body.get("_rid"))
+            logger.error("The session document %r is damaged, and is skipped.", body.get("_rid"))
             return None
 
     @cached_property
@@ -223,7 +223,7 @@ class Marker(NamedTuple):
 
 
 def new_incarnation(retention: int | None = None) -> str:
-    """Random. It also says how long the session is kept, so that whoever holds a marker knows."""
+    """Random. It also says how long the session is kept, so that every marker does."""
     return secrets.token_hex(6) + (f"t{retention}" if retention is not None else "")
 
 
