@@ -61,7 +61,7 @@ class Administration(ABC):
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
         """Erases a session for good: its events and its state. The report says if there was none.
 
-        It may be called again after it was cut short. What remains are stubs without content,
+        It may be called again if it was interrupted. What remains are stubs without content,
         which keep old session objects out and expire after 30 days.
         """
         key = SessionKey.named(app_name, user_id, session_id)

@@ -34,7 +34,7 @@ class Iterating:
     async def page(
         self, key: SessionKey, position: Position | None, count: int
     ) -> tuple[list[Record], Position | None]:
-        """Up to `count` records, straight from the store, and where to go on."""
+        """Up to `count` records, straight from the store, and where to continue."""
         if position is None:
             # Probes first: what ends without an error must be complete.
             await self._reader.confirm(key)

@@ -187,7 +187,7 @@ class SessionKey(ValuesKey):
         return f"{self.tenant}/"
 
     def chunk_id(self, incarnation: str, upload: str, number: int) -> str:
-        """Chunks stand before the log ('-' precedes '.'), so no read of the log meets them."""
+        """Chunks stand before the log ('-' precedes '.'), so no read of the log returns them."""
         return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
 
     @staticmethod

@@ -79,7 +79,7 @@ class Projector:
         self._timeout = timeout
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_AT_ONCE)
         self._locks = Locks()
         telemetry.watch(self)
 
@@ -141,7 +141,7 @@ class Projector:
 
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
-            async with self._places:
+            async with self._slots:
                 with (
                     operation_named("project_session"),
                     within(self._timeout, renews=True),
@@ -234,7 +234,7 @@ class Projector:
                 report_damage(key, missing)
                 return found
             proved = await self._log.are_lost(key, current.incarnation, missing)
-        return []  # the next reader goes on
+        return []  # the next reader continues
 
     async def _settle(
         self, key: SessionKey, current: SessionDocument, records: list[Record]

@@ -75,7 +75,7 @@ async def _renew(
 ) -> None:
     async def renew(document: Document) -> None:
         body = {name: value for name, value in document.items() if not name.startswith("_")}
-        # Expired or purged in between, or renewed by somebody else: all the same.
+        # Expired or purged in between, or renewed by another process: nothing to do.
         with contextlib.suppress(NotFound, PreconditionFailed):
             await container.replace(body, document["_etag"])
 
