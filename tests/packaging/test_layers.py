@@ -1,4 +1,4 @@
-"""Who imports whom inside the package: no cycle, and nothing imports from a layer above its own.
+"""Imports inside the package: no cycle, and no module imports from a layer above its own.
 
 Imports inside functions and under TYPE_CHECKING count too: they are read by people as well.
 """
