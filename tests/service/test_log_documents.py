@@ -39,9 +39,10 @@ async def test_a_stored_event_has_the_fields_of_the_event_and_of_the_envelope(
     open_service, emulator, ttl
 ):
     service = open_service()
-    session = await service.create_session(**WHO, ttl=ttl)
+    session = await service.create_session(**WHO, ttl=ttl, state={"given": 1})
     await service.append_event(session, event("short", delta={"a": 1, "user:b": 2}))
     await service.append_event(session, event("x" * 3_000_000))
+    await service.fork_session(**WHO, session_id=session.id)
     await service.delete_session(**WHO, session_id=session.id)
     await service.restore_session(**WHO, session_id=session.id)
     with raw_store(emulator) as raw:

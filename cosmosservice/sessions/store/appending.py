@@ -144,7 +144,7 @@ class Appending:
 
     async def _initial(self, key: SessionKey, marker: Marker) -> Document | None:
         """The state that the session was created with. The first event keeps it, so that the log
-        tells everything. None if the session has gone on since."""
+        tells everything. None if the session has events by now."""
         document = self._documents.known(key) or await self._documents.read(key)
         if document is None or document.incarnation != marker.incarnation:
             return None
