@@ -1,4 +1,4 @@
-"""Teaches ADK's command line the scheme `cosmosdb://`: importing this module is all.
+"""Registers the scheme `cosmosdb://` with ADK's command line: importing this module is enough.
 
     adk web --session_service_uri="cosmosdb://<account>.documents.azure.com/<database>" agents
     adk web --session_service_uri="cosmosdb://embedded/sessions.db" agents

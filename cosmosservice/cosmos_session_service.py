@@ -128,8 +128,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             loaded: "raise" StaleSessionError, or "rebase" onto the newer events.
           ttl: seconds without use after which a session and its events disappear.
           recent_events: how many events a get without a config loads; None: all.
-          cache_bytes: how much of what it has seen the service keeps in memory.
-          ensure: "create" missing containers, "verify" them, or "never" look. Default: create
+          cache_bytes: how much of what it has read the service keeps in memory.
+          ensure: "create" missing containers, "verify" them, or "never" check. Default: create
             with a key, verify with Entra ID, which may not create.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
             Default: COSMOSDB_TIMEOUT, or 30.
@@ -138,7 +138,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             `proxies` or `user_agent_suffix`.
           client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
             event loop only, and the application closes it.
-          on_request_charge: is called with the RequestCharge of every request.
+          on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if on_conflict not in ("raise", "rebase"):
@@ -386,10 +386,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         return await self._run("get_user_state", lambda store: store.reader.user_state(key))
 
     async def flush(self) -> None:
-        """Waits until the session documents have caught up with what was appended here.
+        """Waits until the session documents have caught up with what this process appended.
 
-        Called from another event loop than that of the service's block: with what such loops
-        appended.
+        On the event loop of a block: with what that loop appended, and all others. On another
+        loop: with what loops outside of the block appended.
         """
         await self._account.run_everywhere(self._stores, "flush", lambda store: store.flush())
 

@@ -8,11 +8,11 @@
     ├── InvalidStateError             a state that ADK cannot have: its keys are not strings
     ├── EventIdReusedError            another event of the session has this event's id
     ├── DamagedArtifactError          the stored bytes of an artifact are not those that were saved
-    ├── TooLargeError                 a state document would pass what Cosmos DB takes
+    ├── TooLargeError                 a state with more keys than one document can name
     └── StorageError                  Cosmos DB did not do what was asked
         ├── AuthenticationError       the key or the identity is not accepted
         ├── ThrottledError            the account's throughput is used up (429)
-        ├── UnavailableError          no answer, or an answer that it cannot be done now
+        ├── UnavailableError          no answer in time, or Cosmos DB cannot serve the request now
         └── StateUpdatePendingError   the event is stored; its user: or app: state will follow
 
     ADK's: StaleSessionError, SessionNotFoundError, AlreadyExistsError
@@ -41,7 +41,7 @@ STALE_MESSAGE = (
 
 
 class CosmosServiceError(Exception):
-    """Everything that this package raises of its own."""
+    """The base class of this package's own exceptions."""
 
 
 class ConfigurationError(CosmosServiceError):
@@ -79,7 +79,7 @@ class DamagedArtifactError(CosmosServiceError):
 
 
 class TooLargeError(CosmosServiceError, ValueError):
-    """State that would not fit into one Cosmos DB document. Nothing was stored."""
+    """A state with more keys than one Cosmos DB document can name. Nothing was stored."""
 
 
 class StorageError(CosmosServiceError):
@@ -105,9 +105,8 @@ class UnavailableError(StorageError):
 class StateUpdatePendingError(StorageError):
     """The event IS stored; its `user:` or `app:` state is not yet visible to other sessions.
 
-    The session object holds the event. Nothing needs to be sent again: this process keeps trying
-    in the background, and otherwise the next reader of the session does it. If the reason is that
-    there is no room for it, it waits until there is.
+    The session object holds the event. Nothing needs to be sent again: this process retries in
+    the background, and otherwise the next reader of the session merges it.
     """
 
 

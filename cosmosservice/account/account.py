@@ -1,4 +1,4 @@
-"""CosmosAccount: one client, one place where it lives, for any number of services."""
+"""CosmosAccount: one client on one event loop, for any number of services."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cosmosservice.account.charges import RequestCharge, operation_named
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.hosting.deadline import within
+from cosmosservice.hosting.home import Home
 from cosmosservice.hosting.home_loop import HomeLoop
 from cosmosservice.hosting.host import Host
 from cosmosservice.hosting.io_thread import IoThread
-from cosmosservice.hosting.place import Place
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
@@ -104,7 +104,7 @@ class CosmosAccount:
           credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
             without one Entra ID.
           uri: `cosmosdb://…`, as ADK's commands pass it on.
-          ensure: "create" missing containers, "verify" them, or "never" look. Default: create
+          ensure: "create" missing containers, "verify" them, or "never" check. Default: create
             with a key, verify with Entra ID, which may not create.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
             Default: COSMOSDB_TIMEOUT, or 30.
@@ -113,7 +113,7 @@ class CosmosAccount:
             `proxies` or `user_agent_suffix`.
           client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
             event loop only, and the application closes it.
-          on_request_charge: is called with the RequestCharge of every request.
+          on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if client is not None:
@@ -140,7 +140,7 @@ class CosmosAccount:
         self._io = IoThread(self._connector.new_host)
         self._home: HomeLoop | None = None
         self._blocks = 0
-        weakref.finalize(self, self._io.abandon).atexit = False  # the thread sees to that itself
+        weakref.finalize(self, self._io.abandon).atexit = False  # the thread has its own
 
     @classmethod
     def embedded(
@@ -194,7 +194,7 @@ class CosmosAccount:
             for definition, name in wanted:
                 await connection.container(definition, name)
 
-        await self._place().run(open_all)
+        await self._home_of_caller().run(open_all)
 
     # --- for services
 
@@ -207,7 +207,7 @@ class CosmosAccount:
         grace: float | None = None,
     ) -> T:
         """Awaits `work(store)` where the account lives, as the operation of this name."""
-        return await self._place().run(self._named(stores, operation, work), grace=grace)
+        return await self._home_of_caller().run(self._named(stores, operation, work), grace=grace)
 
     async def run_everywhere(
         self,
@@ -215,31 +215,31 @@ class CosmosAccount:
         operation: str,
         work: Callable[[S], Coroutine[Any, Any, None]],
     ) -> None:
-        """The same on every place that the caller can reach and where there is something."""
+        """The same on the loop of the block, if the caller runs on it, and on the I/O thread."""
         if self._home is not None and self._home.is_here:
             await self._home.run(self._named(stores, operation, work))
         if self._io.running:
             await self._io.run(self._named(stores, operation, work))
 
     async def close_stores(self, stores: ServiceStores[Any]) -> None:
-        """Closes what one service keeps here. The account goes on for the others."""
-        for place in self._open_places():
-            await place.run(lambda host: host.close_store(stores))
+        """Closes what one service keeps here. The account stays open for the others."""
+        for home in self._open_homes():
+            await home.run(lambda host: host.close_store(stores))
 
     async def is_unused(self) -> bool:
         """Whether no service keeps anything here."""
-        for place in self._open_places():
-            if await place.run(_store_count):
+        for home in self._open_homes():
+            if await home.run(_store_count):
                 return False
         return True
 
-    def _open_places(self) -> list[Place]:
-        places: list[Place] = []
+    def _open_homes(self) -> list[Home]:
+        homes: list[Home] = []
         if self._home is not None and self._home.is_here:
-            places.append(self._home)
+            homes.append(self._home)
         if self._io.running:
-            places.append(self._io)
-        return places
+            homes.append(self._io)
+        return homes
 
     def _named(
         self,
@@ -259,7 +259,7 @@ class CosmosAccount:
 
         return run
 
-    def _place(self) -> Place:
+    def _home_of_caller(self) -> Home:
         home = self._home
         if self._bound:
             if home is None or home.life.ended:

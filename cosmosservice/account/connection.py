@@ -191,8 +191,8 @@ class Connection:
         return await container_properties(self._database, name)
 
     async def erase_remnants(self) -> None:
-        """Leaves no byte of what was erased in the embedded emulator's file. Azure sees to that
-        itself."""
+        """Leaves no byte of what was erased in the embedded emulator's file. On Azure that is the
+        service's job."""
         if self._emulator is not None:
             await asyncio.to_thread(self._emulator.erase_remnants)
 

@@ -217,7 +217,7 @@ class Container:
 
         The SDK merges the partitions itself when their results must be sorted or cut. It takes no
         -1 there (it would return nothing), and when a request fails it drops what it had of that
-        page. So a failure begins the whole query anew.
+        page. So after a failure the whole query starts again.
         """
         found: list[Document] = []
 
@@ -278,7 +278,7 @@ class Container:
         return found.by_page()
 
     async def _send(self, request: str, send: Callable[[Any], Awaitable[Any]]) -> Mapping[str, str]:
-        """Sends, again where that may help, tells the observer, and translates errors."""
+        """Sends, retries where that may help, reports to the observer, and translates errors."""
         clock = asyncio.get_running_loop().time
         answers: list[int] = []
         answers_so_far.set(answers)
@@ -287,7 +287,7 @@ class Container:
             if not remaining():
                 raise UnavailableError(
                     f"{current_operation.get()}: the {request} in container {self.name!r} was not"
-                    " sent: the time for the operation is over. Nothing was stored by this"
+                    " sent: the operation has reached its timeout. Nothing was stored by this"
                     " request."
                 )
             seen: Mapping[str, str] = {}
@@ -352,7 +352,7 @@ def _operation(write: Write) -> tuple[Any, ...]:
 
 
 def _sum(seen: list[Mapping[str, str]]) -> dict[str, str]:
-    """The charges of several answers as those of one. Not every emulator tells them."""
+    """The charges of several answers as one. Not every emulator reports them."""
     return {_CHARGE: str(sum(float(each.get(_CHARGE, 0)) for each in seen))}
 
 

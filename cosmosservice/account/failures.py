@@ -15,9 +15,9 @@ from cosmosservice.errors import (
 )
 
 _TRANSIENT = frozenset({408, 410, 449, 500, 502, 503, 504})
-# Sub-statuses of 404: the replica has not seen yet what this client has, so that it cannot tell
-# whether there is such a document; there is no such database or container.
-_REPLICA_BEHIND, _OWNER_MISSING = 1002, 1003
+# Sub-statuses of 404: the replica lags what this client has seen, and cannot say whether the
+# document exists; there is no such database or container.
+_REPLICA_LAGS, _OWNER_MISSING = 1002, 1003
 
 
 class Conflict(Exception):
@@ -65,7 +65,7 @@ class Failure:
         return (
             self.status in _TRANSIENT
             or (self.known and self.status is None)
-            or (self.status == 404 and self._sub_status == _REPLICA_BEHIND)
+            or (self.status == 404 and self._sub_status == _REPLICA_LAGS)
         )
 
     def translated(self, what: str) -> Exception:
@@ -76,7 +76,7 @@ class Failure:
             return Conflict()
         if status == 412:
             return PreconditionFailed()
-        if status == 404 and self._sub_status not in (_REPLICA_BEHIND, _OWNER_MISSING):
+        if status == 404 and self._sub_status not in (_REPLICA_LAGS, _OWNER_MISSING):
             return NotFound()
         what = f"{current_operation.get()}: {what}"
         if status == 404 and self._sub_status == _OWNER_MISSING:

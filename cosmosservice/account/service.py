@@ -97,12 +97,12 @@ _guard = threading.Lock()
 
 
 def _shared_account(settings: Settings, options: dict[str, Any]) -> CosmosAccount:
-    """One account for all services that name the same place in the same way. ADK's commands make
+    """One account for all services that name the same database in the same way. ADK's commands make
     a session, a memory and an artifact service from three URIs."""
     path = settings.embedded_path
-    place = settings.endpoint if path in (None, ":memory:") else os.path.abspath(str(path))
+    where = settings.endpoint if path in (None, ":memory:") else os.path.abspath(str(path))
     secret = settings.key.get_secret_value() if settings.key is not None else None
-    key: Hashable = os.getpid(), place, settings.database, secret, tuple(sorted(options.items()))
+    key: Hashable = os.getpid(), where, settings.database, secret, tuple(sorted(options.items()))
     try:
         hash(key)
     except TypeError:  # options that cannot be compared

@@ -63,17 +63,17 @@ _retries = _meter.create_counter(
 _conflicts = _meter.create_counter(
     "cosmosservice.conflicts",
     unit="{conflict}",
-    description="Appends that met an event of somebody else",
+    description="Appends whose place was taken by another writer",
 )
 _repairs = _meter.create_counter(
     "cosmosservice.repairs",
     unit="{event}",
-    description="Events of others that this process brought into their session document",
+    description="Events of other processes that this one projected",
 )
 _projection_lag = _meter.create_histogram(
     "cosmosservice.projection.lag",
     unit="s",
-    description="How long a session document was behind its log when it was written",
+    description="How long a session document had lagged its log when it was written",
     explicit_bucket_boundaries_advisory=(0.5, 1, 2, 5, 10, 30, 60, 300),
 )
 _cache_lookups = _meter.create_counter(
@@ -325,7 +325,7 @@ def repaired(events: int) -> None:
 
 
 def caught_up(seconds: float) -> None:
-    """A session document was written, so long after it fell behind."""
+    """A session document was written, so long after its first pending event."""
     _projection_lag.record(seconds, _here())
 
 
@@ -334,7 +334,7 @@ _MISS: Mapping[str, bool] = {"cosmosservice.cache.hit": False}
 
 
 def looked_up(hit: bool) -> None:
-    """Somebody asked the cache."""
+    """The cache was asked for an entry."""
     _cache_lookups.add(1, _HIT if hit else _MISS)
 
 
@@ -348,7 +348,7 @@ _guard = threading.Lock()
 
 
 def watch(projector: Lagging) -> None:
-    """Counts its session documents that are behind, as long as it lives."""
+    """Counts the session documents that it has yet to write, as long as it lives."""
     with _guard:
         _lagging.add(projector)
 
@@ -362,7 +362,7 @@ _meter.create_observable_gauge(
     "cosmosservice.projection.pending",
     callbacks=[_pending],
     unit="{document}",
-    description="Session documents that are behind their log and will be written soon",
+    description="Session documents that lag their log and will be written soon",
 )
 
 

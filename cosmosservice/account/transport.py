@@ -14,10 +14,10 @@ KEEP_ALIVE = 60
 
 
 class Transport(AioHttpTransport):  # type: ignore[misc]  # azure-core loads it when asked
-    """Keeps connections longer, and looks at the environment only if that names a proxy.
+    """Keeps connections longer, and reads the environment only if that names a proxy.
 
     Otherwise aiohttp asks a thread for the proxy and another one for ~/.netrc before every request:
-    as much work as all the rest of it. And Cosmos DB is no place for what ~/.netrc says: a request
+    as much work as all the rest of it. And credentials of ~/.netrc do not belong there: a request
     with two kinds of credentials fails.
     """
 

@@ -1,4 +1,4 @@
-"""How fast and how dear the configured store is, from here: turns of a conversation, measured."""
+"""Measures turns of a conversation on the configured store: time and request units."""
 
 from __future__ import annotations
 

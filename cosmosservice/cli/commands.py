@@ -85,7 +85,7 @@ def emulator(options: tuple[str, ...]) -> None:
 @uri_option
 @json_option
 def doctor(uri: str | None, as_json: bool) -> None:
-    """Look at everything that the store needs; say what to do.
+    """Check everything that the store needs; say how to fix it.
 
     Settings, connection, write regions, containers, indexing, access and latency.
     """
@@ -123,7 +123,7 @@ def _finding(finding: Finding) -> Table:
     "--print",
     "form",
     type=click.Choice(["az", "bicep"]),
-    help="Change nothing: print what somebody with the rights can run.",
+    help="Change nothing: print commands for somebody who has the rights.",
 )
 @uri_option
 def init(form: str | None, uri: str | None) -> None:
@@ -155,7 +155,7 @@ async def _create(uri: str | None) -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--yaml", is_flag=True, help="services.yaml instead of services.py.")
 def init_agent(folder: Path, yaml: bool) -> None:
-    """Teach the agents in DIR the scheme cosmosdb://.
+    """Register the scheme cosmosdb:// for the agents in DIR.
 
     DIR is the folder of agents for `adk web` and `adk api_server`, and the agent's own folder for
     `adk run`.
@@ -186,7 +186,7 @@ def migrate(
 
     SOURCE_URI is what `adk web --session_service_uri` takes: sqlite://, postgresql+asyncpg://,
     cosmosdb://. TARGET_URI is cosmosdb://. Ids, timestamps, order and state are kept. Run again, it
-    goes on where it stopped. If the source is a Cosmos DB account with a key of its own, put that
+    continues where it stopped. If the source is a Cosmos DB account with a key of its own, put that
     into COSMOSDB_SOURCE_KEY.
     """
     from cosmosservice.cli import migrate as work
@@ -194,7 +194,7 @@ def migrate(
     try:
         run(work.migrate(source_uri, target_uri, list(apps), dry_run=dry_run, as_json=as_json))
     except KeyboardInterrupt:
-        raise Problem("Interrupted. Run it again: it goes on where it stopped.") from None
+        raise Problem("Interrupted. Run it again: it continues where it stopped.") from None
 
 
 @cli.command()
@@ -202,7 +202,7 @@ def migrate(
 @click.option(
     "--peers",
     is_flag=True,
-    help="Instead, measure beside ADK's other session services, as make bench does.",
+    help="Compare with ADK's other session services instead, as make bench does.",
 )
 @uri_option
 @json_option

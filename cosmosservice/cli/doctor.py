@@ -1,4 +1,4 @@
-"""Looks at everything that a working set-up needs, and says what to do about what is missing."""
+"""Checks everything that a working setup needs, and says how to fix what is missing."""
 
 from __future__ import annotations
 

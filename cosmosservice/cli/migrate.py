@@ -89,7 +89,7 @@ class Migration:
 async def migrate(
     source_uri: str, target_uri: str, apps: list[str], *, dry_run: bool, as_json: bool
 ) -> None:
-    settings_of(target_uri)  # a mistake in it is told before the source is read
+    settings_of(target_uri)  # a mistake in it is reported before the source is read
     async with contextlib.AsyncExitStack() as stack:
         source = await stack.enter_async_context(opened(source_uri))
         with reading(source_uri):
@@ -102,7 +102,7 @@ async def migrate(
         report = await migration.run(loaded(source, found, source_uri))
     gone = len(found) - report.outcomes.total()
     if gone:
-        report.outcomes["deleted in the source meanwhile"] = gone
+        report.outcomes["deleted in the source since"] = gone
     print_report(report, dry_run=dry_run, as_json=as_json)
 
 
@@ -119,7 +119,7 @@ async def listed(
 async def loaded(
     source: BaseSessionService, sessions: list[Session], uri: str = ""
 ) -> AsyncIterator[Session]:
-    """The same with their events; what was deleted meanwhile is left out."""
+    """The same with their events; what was deleted since is left out."""
     for each in sessions:
         with reading(uri):
             session = await source.get_session(

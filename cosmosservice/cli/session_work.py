@@ -34,7 +34,7 @@ from cosmosservice.sessions.store.repair import RepairReport
 async def service_of(
     uri: str | None, *, writes: bool = False
 ) -> AsyncIterator[CosmosSessionService]:
-    """Only what stores sessions makes a store; looking at one that is not there is a mistake."""
+    """Only commands that store sessions create a store; reading one that is missing is an error."""
     settings_of(uri, existing=not writes)
     async with CosmosSessionService(uri=uri, ensure=None if writes else "verify") as service:
         yield service
@@ -198,7 +198,7 @@ async def repair(
                 healthy = healthy and report.healthy
                 _print_repaired(name, report, as_json)
                 progress(done, len(names))
-    err.print(f"{counted(len(names), 'session')} looked at.")
+    err.print(f"{counted(len(names), 'session')} checked.")
     return healthy
 
 
@@ -209,7 +209,7 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
     told = [
         text
         for holds, text in (
-            (report.rebuilt, "its session document was made anew"),
+            (report.rebuilt, "its session document was rebuilt"),
             (report.finished, "a delete, restore or purge was finished"),
             (
                 report.late,

@@ -1,4 +1,4 @@
-"""`cosmosservice sessions …`: look at sessions, move them, delete them, bring them back."""
+"""`cosmosservice sessions …`: inspect, move, delete and restore sessions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def one_session(command: Command) -> Command:
 
 @click.group()
 def sessions() -> None:
-    """Look at sessions, move them, delete them, bring them back."""
+    """Inspect, move, delete and restore sessions."""
 
 
 @sessions.command("list")
@@ -134,7 +134,7 @@ def fork(
     default=1.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="Seconds between two looks.",
+    help="Seconds between two reads.",
 )
 @uri_option
 @json_option
@@ -171,7 +171,7 @@ def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
 @uri_option
 @json_option
 def import_(uri: str | None, file: IO[bytes], dry_run: bool, as_json: bool) -> None:
-    """Put exported sessions into a store. Run again, it goes on where it stopped."""
+    """Put exported sessions into a store. Run again, it continues where it stopped."""
     from cosmosservice.cli import session_work
 
     run(session_work.import_file(uri, file, dry_run=dry_run, as_json=as_json))
@@ -230,12 +230,12 @@ def purge(
     from cosmosservice.cli import session_work as work
 
     if [session_id is not None, whole_user, deleted].count(True) != 1:
-        raise click.UsageError("Name one SESSION, or say --all, or --deleted.")
+        raise click.UsageError("Name one SESSION, or give --all or --deleted.")
     if deleted:
         what = f"all sessions that were deleted more than {older_than} ago"
         purging = work.purge_deleted(uri, app_name, older_than)
     elif app_name is None or user_id is None:
-        raise click.UsageError("Say whose: --app and --user.")
+        raise click.UsageError("Name the app and the user: --app, --user.")
     elif session_id is not None:
         what = f"session {session_id!r} of user {user_id!r}"
         purging = work.purge_session(uri, SessionName(app_name, user_id, session_id))
@@ -255,7 +255,7 @@ def purge(
 @click.option(
     "--accept-loss",
     is_flag=True,
-    help="Go on without large events whose body is missing, and what they changed in the state.",
+    help="Continue without large events whose body is missing, and their state changes.",
 )
 @uri_option
 @json_option
@@ -267,15 +267,15 @@ def repair(
     accept_loss: bool,
     as_json: bool,
 ) -> None:
-    """Bring session documents in line with their logs.
+    """Bring session documents in line with their logs, and report damage.
 
-    Says what is wrong. One session, or all of them. Readers repair what they meet: this is for
-    looking.
+    One session, or all of them. It writes: late documents, interrupted deletes and purges, lost
+    places. Readers repair what they find, so there is no need to run it regularly.
     """
     from cosmosservice.cli import session_work
 
     if session_id is not None and (app_name is None or user_id is None):
-        raise click.UsageError("Say whose: --app and --user.")
+        raise click.UsageError("Name the app and the user: --app, --user.")
     work = session_work.repair(
         uri, app_name, user_id, session_id, accept_loss=accept_loss, as_json=as_json
     )

@@ -23,7 +23,7 @@ SQL_APPS = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name"
 
 @contextlib.asynccontextmanager
 async def opened(uri: str) -> AsyncIterator[BaseSessionService]:
-    """The service behind the URI: ours, or one that ADK's own commands would open."""
+    """The service that the URI names: ours, or one that ADK's own commands would open."""
     if uri.startswith("cosmosdb:"):
         settings_of(uri, existing=True)
         key = read_environment().get(SOURCE_KEY) or None
@@ -77,7 +77,7 @@ def reading(uri: str) -> Iterator[None]:
 
 
 async def apps_of(service: BaseSessionService, uri: str) -> list[str]:
-    """ADK's services cannot be asked for their apps; the databases behind them can."""
+    """ADK's services cannot be asked for their apps; their databases can."""
     if isinstance(service, CosmosSessionService):
         return await service.list_apps()
     engine: Any = getattr(service, "db_engine", None)
@@ -89,7 +89,7 @@ async def apps_of(service: BaseSessionService, uri: str) -> list[str]:
     if urlsplit(uri).scheme == "sqlite":
         with contextlib.closing(sqlite3.connect(_sqlite_path(uri))) as database:
             return [name for (name,) in database.execute(SQL_APPS)]
-    raise UsageProblem("This source cannot be asked for its apps: name them with --app.")
+    raise UsageProblem("This source cannot list its apps: name them with --app.")
 
 
 def _sqlite_path(uri: str) -> str:

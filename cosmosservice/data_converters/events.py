@@ -65,7 +65,7 @@ def fields_to_event(document: Mapping[str, Any]) -> Event:
     """
     child = decoder()
     known = _stored_fields(Event)
-    if known.keys() >= document.keys():  # nearly always, and for every event that is looked at
+    if known.keys() >= document.keys():  # the fast path: nearly always
         with contextlib.suppress(Exception):
             return plan(Event).decode(document, child, known)
     cls = class_named(document.get(CLASS))

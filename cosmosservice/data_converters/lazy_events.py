@@ -1,7 +1,7 @@
-"""Events that stay JSON text until somebody looks into them.
+"""Events that stay JSON text until they are used.
 
-A session of thousands of events is handed out for every turn, and most of its events are never
-looked at. So `lazy_event` makes an Event of its stored text without reading the text: the first
+A session of thousands of events is returned for every turn, and most of its events are never
+used. So `lazy_event` makes an Event of its stored text without reading the text: the first
 access to it decodes it, and from then on the object is an ordinary Event, class and all.
 
 How: pydantic keeps the fields of a model in the instance's `__dict__`, so the access to one that is
@@ -56,7 +56,7 @@ def lazy_event(raw: bytes, event_id: str, timestamp: float) -> Event:
     """The event of a JSON document. Its id and timestamp can be read without decoding it."""
     event = _new(_lazy_class(_class_of(raw) if event_subclasses else Event))
     fields: dict[str, Any] = {_RAW: raw}
-    # What stands for something else is not shown: a look at it decodes the event.
+    # Not one that stands for something else: access to it decodes the event.
     if event_id[:1] != "{":
         fields["id"] = event_id
     if type(timestamp) is float:

@@ -226,8 +226,8 @@ def decode_dict(body: Mapping[str, Any], child: Child) -> dict[Any, Any]:
 
 
 class _otherwise(contextlib.AbstractContextManager[None]):
-    """Goes on behind the block if it fails, but not if the stack is used up: what comes behind
-    would fail in the same way, at every level twice."""
+    """Continues after the block if it fails, unless the stack is used up: what follows would fail
+    in the same way, twice at every level."""
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         return kind is not None and issubclass(kind, Exception) and kind is not RecursionError

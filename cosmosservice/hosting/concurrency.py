@@ -47,11 +47,11 @@ class Locks:
 
 
 class _KeyLock(asyncio.Lock):
-    """Leaves its place when nobody wants it any more."""
+    """Removes itself when nobody wants it any more."""
 
     def __init__(self, locks: dict[Hashable, _KeyLock], key: Hashable) -> None:
         super().__init__()
-        self._place = locks, key
+        self._entry = locks, key
         self._wanted = 0
 
     async def acquire(self) -> Literal[True]:
@@ -69,13 +69,13 @@ class _KeyLock(asyncio.Lock):
     def _leave(self) -> None:
         self._wanted -= 1
         if not self._wanted:
-            locks, key = self._place
+            locks, key = self._entry
             del locks[key]
 
 
 async def finish(work: asyncio.Future[T], grace: float) -> T:
-    """Waits for work that goes on when the waiter is cancelled. The waiter then still waits, up to
-    so many seconds, before the cancellation is passed on."""
+    """Waits for work that continues when the waiter is cancelled. The waiter then still waits, for
+    at most `grace` seconds, before the cancellation is passed on."""
     # Cancelled with the waiter, unlike the work. (A shield does the same at twice the cost.)
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -93,7 +93,7 @@ async def finish(work: asyncio.Future[T], grace: float) -> T:
 
 
 async def outlast(work: Coroutine[Any, Any, None], grace: float) -> None:
-    """Lets work go on by itself, and waits up to so many seconds for its end, whatever that is."""
+    """Lets work continue by itself, and waits up to so many seconds for its end."""
     task = asyncio.create_task(work)
     _outlasting.add(task)
     task.add_done_callback(_outlasting.discard)
@@ -110,6 +110,6 @@ async def _wait(work: asyncio.Future[Any], grace: float) -> None:
 
 
 def retrieve(work: asyncio.Future[Any]) -> None:
-    """For work whose waiters may all be cancelled: then nobody is left to be told of a failure."""
+    """For work whose waiters may all be cancelled: its failure is then nobody's."""
     if not work.cancelled():
         work.exception()

@@ -1,4 +1,4 @@
-"""How long an operation may take, whatever the other side does."""
+"""How long an operation may take, whatever the server does."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextlib.contextmanager
 def within(seconds: float | None, *, renews: bool = False) -> Iterator[None]:
-    """What is done inside has so much time. None: no limit."""
+    """Limits what is done inside to this time. None: no limit."""
     token = _current.set(None if seconds is None else Deadline(seconds, renews=renews))
     try:
         yield
@@ -54,15 +54,15 @@ def remaining() -> float:
 
 
 def answered() -> None:
-    """The other side is there."""
+    """The server has answered."""
     deadline = _current.get()
     if deadline is not None:
         deadline.answered()
 
 
 def time_for_attempt(*, last: bool) -> float | None:
-    """Seconds for one of several attempts: half of what is left, so that a connection that has
-    fallen silent is not waited for until the end; and all of it for the last one."""
+    """Seconds for one of several attempts: half of what is left, so that a silent connection does
+    not take all of it; and all that is left for the last one."""
     left = remaining()
     if left == math.inf:
         return None
@@ -70,7 +70,7 @@ def time_for_attempt(*, last: bool) -> float | None:
 
 
 async def in_time(work: Awaitable[T]) -> T:
-    """Waits for work that goes on by itself. Raises TimeoutError at the deadline."""
+    """Waits for work that continues by itself. Raises TimeoutError at the deadline."""
     left = remaining()
     if left == math.inf:
         return await work

@@ -1,4 +1,4 @@
-"""The caller's own event loop as the place of a host: no thread, no hand-over.
+"""The caller's own event loop as the home of a host: no thread, no hand-over.
 
 A block (`async with account`) says how long the loop is there. Calls from other loops go to the
 I/O thread: this loop may be blocked until they return.

@@ -112,7 +112,7 @@ class Host(Generic[C]):
 
 
 class _Opened(Generic[T]):
-    """Is opened once, however many ask for it; and again if that failed."""
+    """Opened once, however many callers ask for it; opened again if that failed."""
 
     __slots__ = ("_open", "_task", "value")
 
@@ -159,7 +159,7 @@ class _OpenStore:
 
 
 def _failed(task: asyncio.Task[Any]) -> bool:
-    """Then the next call tries again, also if nobody waited for this one."""
+    """Then the next call opens it again, also if nobody waited for this attempt."""
     return task.done() and (task.cancelled() or task.exception() is not None)
 
 

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Life(Enum):
-    """Goes forward only. What is closed stays closed; its successor starts anew."""
+    """Goes forward only. What is closed stays closed."""
 
     NOT_OPENED = "not opened"
     OPEN = "open"

@@ -39,7 +39,7 @@ class PurgeReport:
     """What a purge erased."""
 
     sessions: int
-    documents: int  # events that lost their content, and chunks that were removed
+    documents: int  # records that became stubs; chunks and large values that were removed
 
 
 class Administration(ABC):
@@ -51,7 +51,7 @@ class Administration(ABC):
     ) -> T: ...
 
     async def restore_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Brings a deleted session back as it was; silent if it is not deleted.
+        """Brings a deleted session back as it was. Does nothing if it is not deleted.
 
         Raises SessionNotFoundError if there is none or it was purged.
         """
@@ -61,7 +61,7 @@ class Administration(ABC):
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
         """Erases a session for good: its events and its state. The report says if there was none.
 
-        It may be called again after it was cut short. What remains are stubs without content,
+        It may be called again if it was interrupted. What remains are stubs without content,
         which keep old session objects out and expire after 30 days.
         """
         key = SessionKey.named(app_name, user_id, session_id)
@@ -87,7 +87,7 @@ class Administration(ABC):
         key = StateKey.of_user(app_name, user_id)
 
         async def purge(store: SessionStore) -> PurgeReport:
-            # Whoever must see everything asks the write path first.
+            # A probe first: the list must miss no session.
             await store.sessions.probe(key.document_id, user_id)
             found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
             sessions = [body for body in found if "session_id" in body or "status" in body]
@@ -127,11 +127,11 @@ class Administration(ABC):
     async def repair_session(
         self, *, app_name: str, user_id: str, session_id: str, accept_loss: bool = False
     ) -> RepairReport:
-        """Brings the session's documents up to its log now, and says what is wrong with them.
+        """Writes the session's documents up to the end of its log, and reports what is wrong.
 
-        Not needed in ordinary operation: every reader repairs what it meets. But a session
-        document stays before a large event whose body is missing, since its state would lack what
-        that event changed: with `accept_loss` it goes on without.
+        Not needed in ordinary operation: readers repair what they find. A projection stops before
+        a large event whose body is missing, since the state would lack what that event changed.
+        With `accept_loss` it continues without it.
         """
         key = SessionKey.named(app_name, user_id, session_id)
         from cosmosservice.sessions.store.repair import repair
@@ -140,7 +140,7 @@ class Administration(ABC):
             "repair_session", lambda store: repair(store, key, accept_loss=accept_loss)
         )
 
-    # --- looking at a store, and copying into it
+    # --- inspecting a store, and copying into it
 
     async def list_apps(self) -> list[str]:
         """The names of all apps that have sessions, deleted ones included."""
@@ -180,7 +180,7 @@ class Administration(ABC):
 
     async def import_session(self, session: Session) -> Outcome:
         """Stores a session of another service with its ids, timestamps, order and state. A copy
-        that was cut short goes on where it stopped."""
+        that was interrupted continues where it stopped."""
         from cosmosservice.sessions.importing import Importer
 
         return await self._run("import_session", lambda store: Importer(store).copy(session))

@@ -4,7 +4,7 @@ The log is written as an append would write it, so that a copy is a session like
 things differ. Stamps come from the events' own times, not from now: `user:` and `app:` keys end up
 with the value that was last written in the source, in whatever order sessions are copied, and
 never win against what the target wrote later. And places are taken without a session object, so a
-copy that was cut short goes on where it stopped: the target itself is the record of progress.
+copy that was interrupted continues where it stopped: the target itself says how far it got.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Importer:
         self._store = store
 
     async def copy(self, session: Session) -> Outcome:
-        """DIFFERENT: the target has a session of this id that is another, and is left alone."""
+        """DIFFERENT: the target has a different session of this id, which is left alone."""
         key = SessionKey.of(session.app_name, session.user_id, session.id)
         state = split(session.state)
         wanted = log_of(session, state)

@@ -34,11 +34,11 @@ def session_object(snapshot: Snapshot) -> Session:
 
 
 class Holding:
-    """Takes a stored event into the session object, on the caller's own loop.
+    """Adds a stored event to the session object, on the caller's own loop.
 
-    It is told on the store's event loop when the event has its place in the log, and passes it on
-    in that order, also if the caller has been cancelled since. So the object says what the store
-    says.
+    The store calls `take` on its own event loop when the event has its place in the log. The
+    event is passed on in that order, also if the caller has been cancelled since, so that the
+    object and the store agree.
     """
 
     def __init__(self, session: Session, event: Event, loop: asyncio.AbstractEventLoop) -> None:

@@ -1,4 +1,4 @@
-"""Reads a copy again from the target and says what is not there as it is in the source."""
+"""Reads a copy back from the target and reports where it differs from the source."""
 
 from __future__ import annotations
 

@@ -4,5 +4,5 @@
     …
     <!-- end -->
 
-`make docs` writes them anew; tests/docs fails when that would change something.
+`make docs` writes them; tests/docs fails when that would change something.
 """

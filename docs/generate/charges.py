@@ -102,12 +102,12 @@ async def _write(service: CosmosSessionService, meter: _Meter) -> None:
     meter.note("append an event that changes `user:` state")
     await service.append_event(session, _event(**{"app:open": "no"}))
     meter.note("append an event that changes `app:` state")
-    behind = await service.get_session(**NAMES, session_id="first")
-    assert behind is not None
+    stale = await service.get_session(**NAMES, session_id="first")
+    assert stale is not None
     await service.append_event(session, _event())
     meter.reset()
     try:
-        await service.append_event(behind, _event())
+        await service.append_event(stale, _event())
     except StaleSessionError:
         meter.note("an append that is refused (StaleSessionError)")
     await service.append_event(session, _large())

@@ -19,7 +19,7 @@ Document = dict[str, Any]
 
 NAMES = (
     "session", "user_state", "app_state", "adk_event", "tombstone", "restored", "stub", "chunk",
-    "large", "purged",
+    "large", "purged", "state_value", "large_state",
 )  # fmt: skip
 
 _MOMENT = 1_700_000_000.25
@@ -28,8 +28,12 @@ _FIXED: Document = {
     "created_at": "2023-11-14T22:13:20.250000Z",
     "updated_at": "2023-11-14T22:13:24.500000Z",
     "upload": "9f86d081884c7d65",
+    "value": "2c26b46b68ffc68f",
+    "expires_at": _MOMENT + 3960,
+    "events_renewed_at": _MOMENT,
 }
 _INCARNATION = "6f1c0a9d3b52"
+_EXPIRING = _INCARNATION + "t3600"
 
 
 def events_container() -> str:
@@ -100,7 +104,13 @@ async def _stored() -> dict[str, Document]:
         large = await service.create_session(**names, session_id="large")
         await service.append_event(large, _said("user", "tea " * 800_000, 3))
         found = await documents("large")
-        return result | {"large": found["adk_event"], "chunk": found["chunk"]}
+        result |= {"large": found["adk_event"], "chunk": found["chunk"]}
+
+        book = await service.create_session(
+            **names, session_id="book", state={"title": "Tea", "book": "tea " * 20_000}, ttl=3600
+        )
+        found = await documents(book.id)
+        return result | {"large_state": found["session"], "state_value": found["state_value"]}
 
 
 def _said(author: str, text: str, number: int, delta: Document | None = None) -> Event:
@@ -119,7 +129,8 @@ def _said(author: str, text: str, number: int, delta: Document | None = None) ->
 def _steady(body: Document) -> Document:
     own = {name: value for name, value in body.items() if not name.startswith("_")}
     text = json.dumps(own, ensure_ascii=False)
-    text = text.replace(body.get("incarnation", _INCARNATION), _INCARNATION)
+    incarnation = body.get("incarnation", _INCARNATION)
+    text = text.replace(incarnation, _EXPIRING if "t" in incarnation else _INCARNATION)
     text = re.sub(r"\b1\d{15}\b", "1700000002250000", text)  # stamps
     text = re.sub(r'"create-\w+"', f'"create-{_INCARNATION}"', text)
     return _fixed(json.loads(text))
@@ -130,6 +141,10 @@ def _fixed(value: Any, name: str = "") -> Any:
         return {key: _fixed(inner, key) for key, inner in value.items()}
     if name == "timestamp" and value > _MOMENT + 10:
         return _MOMENT + 4
+    if name == "id" and value.startswith("value-"):
+        return re.sub(r"-\w+-\w+-(\w+)$", rf"-{_EXPIRING}-{_FIXED['value']}-\1", value)
+    if name == "last_update_time" and value > _MOMENT + 10:
+        return _MOMENT
     if name == "id" and value.count("-") == 3:  # of a chunk
         return re.sub(r"-\w+-\w+-", f"-{_INCARNATION}-{_FIXED['upload']}-", value)
     if name == "event_id" and value.startswith(("tombstone-", "restored-")):

@@ -181,7 +181,7 @@ def test_repair_finds_a_sound_store_sound(command, conversation):
     assert shown.code == 0
     (report,) = map(json.loads, shown.out.splitlines())
     assert (report["session_id"], report["events"], report["healthy"]) == ("first", 2, True)
-    assert "1 session looked at." in shown.err
+    assert "1 session checked." in shown.err
 
 
 def test_repair_says_which_event_is_missing(command, conversation):

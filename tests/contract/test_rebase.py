@@ -1,4 +1,4 @@
-"""on_conflict="rebase": who is behind takes over what is new, and appends after it."""
+"""on_conflict="rebase": a stale session object takes in what is new, and appends after it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ async def session(service, app):
 
 
 async def test_a_holder_that_is_behind_catches_up_and_appends(store, service, session):
-    behind = await reload(service, session)
+    stale = await reload(service, session)
     other = store.open()
     theirs = await reload(other, session)
     await other.append_event(theirs, event("first", delta={"k": 1, "a": 1, "user:u": 1}))
     await other.append_event(theirs, event("second", delta={"k": 2}))
-    await service.append_event(behind, event("third", delta={"k": 3}))
-    assert texts(behind) == ["hello", "first", "second", "third"]
-    assert behind.state == {"k": 3, "a": 1, "user:u": 1}
-    assert await reload(service, session) == behind
-    await service.append_event(behind, event("fourth"))
+    await service.append_event(stale, event("third", delta={"k": 3}))
+    assert texts(stale) == ["hello", "first", "second", "third"]
+    assert stale.state == {"k": 3, "a": 1, "user:u": 1}
+    assert await reload(service, session) == stale
+    await service.append_event(stale, event("fourth"))
     assert texts(await reload(other, session))[-1] == "fourth"
 
 

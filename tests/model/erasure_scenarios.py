@@ -107,7 +107,7 @@ def _expired(rules):
 
 
 def E3(rules):
-    """A session whose document has expired is purged, while it is created anew."""
+    """A session whose document has expired is purged, while it is created again."""
     ps = [
         Process("P", purges(rules), crash=True),
         Process("C", creates(rules, "a1")),
@@ -128,7 +128,7 @@ def E3b(rules):
 
 
 def E3c(rules):
-    """A purged session has events of an expired one behind its end; it is created anew while
+    """A purged session has events of an expired one behind its end; it is created again while
     several purges are under way."""
     doc = session_document("a1", "deleted", revision=2, shows="x")
     records = event(1, "x", "a1"), tombstone(2, "a1")
@@ -174,7 +174,7 @@ def E4b(rules):
 
 
 def E4c(rules):
-    """Purges are under way while the session is created anew and gets a large event."""
+    """Purges are under way while the session is created again and gets a large event."""
     store = stored(
         rules, {"1": (session_document("a0", "deleted", revision=1), tombstone(1, "a0"))}
     )

@@ -61,7 +61,7 @@ def L1n(rules):
 
 
 def L1b(rules):
-    """A stale get and append while the session is deleted, purged and created anew."""
+    """A stale get and append while the session is deleted, purged and created again."""
     steps = deletes(rules), purges(rules), creates(rules, "a1"), gets_and_appends(rules, "n")
     ps = [
         Process("X", one_after_the_other(*steps)),
@@ -80,7 +80,7 @@ def L2(rules):
 
 
 def L2b(rules):
-    """Iteration while the session is deleted, purged and created anew; all reads may be old."""
+    """Iteration while the session is deleted, purged and created again; all reads may be old."""
     steps = deletes(rules), purges(rules), creates(rules, "a1"), gets_and_appends(rules, "n")
     ps = [
         Process("Q", iterates(rules), stale=True),
@@ -99,7 +99,7 @@ def L2c(rules):
 
 
 def L2d(rules):
-    """Iteration while the session is deleted and created anew."""
+    """Iteration while the session is deleted and created again."""
     steps = deletes(rules), creates(rules, "a1"), gets_and_appends(rules, "n")
     ps = [
         Process("Q", iterates(rules), stale=True),
@@ -173,7 +173,7 @@ def L5(rules):
 
 
 def L5b(rules):
-    """A user is erased while their session is deleted, restored and created anew by others."""
+    """A user is erased while their session is deleted, restored and created again by others."""
     ps = [
         Process("P", purges_user(rules, "1"), stale=True),
         Process("X", one_after_the_other(deletes(rules), restores(rules)), crash=True),

@@ -23,7 +23,7 @@ from tests.model.store import EMPTY
 def restore(rules, proc, sid):
     """Bring a deleted session back.
 
-    Outcome: restored; active (it was not deleted); recreated (somebody created the id anew
+    Outcome: restored; active (it was not deleted); recreated (somebody created the id again
     meanwhile); notfound (there is none, or it was purged).
     """
     proc.start("restore", sid)
@@ -83,7 +83,7 @@ def purge(rules, proc, sid, insist=False):
     that was under way may have come after the purge.
 
     Outcome: done; active (it is not deleted, nothing was touched). With `insist` a session that is
-    not deleted, or was restored meanwhile, is deleted first; one that was created anew meanwhile
+    not deleted, or was restored meanwhile, is deleted first; one that was created again meanwhile
     stays, but what was there before it goes.
     """
     proc.start("purge", sid)

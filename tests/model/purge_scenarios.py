@@ -172,7 +172,7 @@ def P10(rules):
 
 
 def P11(rules):
-    """A deleted session is created anew; its predecessor is purged, and purged again."""
+    """A deleted session is created again; its predecessor is purged, and purged again."""
     ps = [
         Process("C", creates(rules, "a1"), crash=True, lost_reply=True),
         Process("P", purges_replaced(rules), after=("C",), crash=True, lost_reply=True),
@@ -185,7 +185,7 @@ def P11(rules):
 
 
 def P11b(rules):
-    """The predecessor is purged while its successor is deleted, restored and created anew."""
+    """The predecessor is purged while its successor is deleted, restored and created again."""
     ps = [
         Process("P", purges_replaced(rules), crash=True),
         Process("D", one_after_the_other(deletes(rules), restores(rules))),
@@ -209,7 +209,7 @@ def P11c(rules):
 
 
 def P11d(rules):
-    """A stale purger, while the session is created anew; the past holds earlier versions."""
+    """A stale purger, while the session is created again; the past holds earlier versions."""
     y, z, tomb = event(1, "y", "a0"), event(2, "z", "a0"), tombstone(3, "a0")
     docs = (
         session_document("a0", revision=2, shows="yz"),

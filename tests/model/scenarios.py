@@ -277,7 +277,7 @@ def S13b(rules):
 
 
 def S13c(rules):
-    """The same, and a stale reader to whom the event may not show."""
+    """The same, and a stale reader that may not see the event."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k")),
         Process("E", appends(rules, holding("2", "b0"), "e", key="room"), after=("A",)),

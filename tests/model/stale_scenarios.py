@@ -103,7 +103,7 @@ def S6e(rules):
 
 
 def S12(rules):
-    """A large event, a client to whom its body does not show yet that projects, and another."""
+    """A large event, a client that does not see its body yet and projects, and another."""
 
     def projects(proc):
         yield from project(rules, "1", "a0", 2)
@@ -116,7 +116,7 @@ def S12(rules):
 
 
 def S12b(rules):
-    """A large event, and a deleter to whom its body does not show yet."""
+    """A large event, and a deleter that does not see its body yet."""
     a = Process("A", appends(rules, holding(), "a", large=True), crash=True)
     d = Process("D", deletes(rules), stale=True)
     store = fresh_session(rules).having(body1=(EMPTY,))

@@ -43,7 +43,7 @@ def iterate(rules, proc, sid):
         if delivered is not None:
             proc.end("iterate_end", sid, doc.incarnation, delivered)
             return
-        # A stub or a tombstone: it was deleted, and perhaps created anew. What was delivered
+        # A stub or a tombstone: it was deleted, and perhaps created again. What was delivered
         # cannot be taken back: then it is an error.
         if confirmed:
             break

@@ -188,7 +188,7 @@ async def _play(case: Case, told: list[str]) -> None:
     if case.look:
         await _check(stage, possible)
     if not alive and operation.refusal is StaleSessionError:
-        return  # whoever tries again has loaded the session anew: another operation
+        return  # whoever tries again has loaded the session again: another operation
     process = stage.victim if alive else stage.fresh()
     told[1] = await attempt(operation.run(stage, process))
     allowed = {refusal or "ok"}

@@ -126,7 +126,7 @@ async def test_old_deleted_sessions_are_purged_and_young_ones_kept(service):
 
 
 async def recreated(service, *, ttl=None):
-    """A session that was deleted and created anew, and the object of the old one."""
+    """A session that was deleted and created again, and the object of the old one."""
     old = await service.create_session(**THIS)
     await service.append_event(old, event("s3cret"))
     await service.delete_session(**THIS)

@@ -103,10 +103,10 @@ async def test_a_body_that_is_lost_blocks_nothing_and_is_left_out_on_request_alo
     report = await open_service().repair_session(**THIS)
     assert (report.unreadable, report.healthy) == ([2], False)
     assert stored(raw) == (1, {"a": 1, "b": 1})
-    assert "goes on past" not in caplog.text
+    assert "continues after" not in caplog.text
     await open_service().repair_session(**THIS, accept_loss=True)
     assert stored(raw) == (5, {"a": 1, "b": 1, "c": 3, "number": 1})
-    assert "goes on past event 2" in caplog.text
+    assert "continues after event 2" in caplog.text
     found = await reload(open_service(), session)
     assert [each.error_code is None for each in found.events] == [True, False, True, True, True]
 

@@ -45,7 +45,7 @@ class Holder(Protocol):
         """What the session object has seen of the log."""
 
     def take(self, marker: str, newer: list[Record]) -> None:
-        """The event is stored, after these records that the session object did not know."""
+        """The event is stored, after these records that the session object had not seen."""
 
     def holds_event(self) -> bool:
         """Whether the session object has the event already. Raises EventIdReusedError if it has
@@ -96,7 +96,7 @@ class Appending:
                 record.initial = await self._initial(key, marker)
             stored = await self._store(key, holder, marker, record)
         except asyncio.CancelledError:
-            if record.seq:  # it may be sent, so that somebody has to find out, and has the lock
+            if record.seq:  # it may have been sent: the lock stays until the outcome is known
                 handed_over = True
                 await outlast(self._carry_on(lock, key, holder, marker, record), GRACE)
             raise
@@ -127,7 +127,7 @@ class Appending:
         return stored
 
     async def _follow(self, key: SessionKey, stored: Record) -> None:
-        """Sees to it that documents follow the log: the session's soon, shared state's now."""
+        """Makes the documents follow the log: shared state now, the session document soon."""
         self._projector.schedule(key, stored.incarnation, appended=stored.seq)
         if not stored.deltas.has_shared:
             return
@@ -137,14 +137,14 @@ class Appending:
             raise StateUpdatePendingError(
                 f"append_event: the event {stored.event_id!r} IS stored and the session object"
                 " holds it, but its user: or app: state is not yet visible to other sessions:"
-                f" {problem} It is tried again in the background; do not append it again.",
+                f" {problem} It is retried in the background; do not append it again.",
                 status=problem.status,
             ) from None
         stored.settled = True
 
     async def _initial(self, key: SessionKey, marker: Marker) -> Document | None:
         """The state that the session was created with. The first event keeps it, so that the log
-        tells everything. None if the session has gone on since."""
+        tells everything. None if the session has events by now."""
         document = self._documents.known(key) or await self._documents.read(key)
         if document is None or document.incarnation != marker.incarnation:
             return None

@@ -1,7 +1,7 @@
 """The bodies of events over the item limit: in chunks, which are stored before the event itself.
 
 The event document names its chunks and is the commit. So the chunks of an event that can be read
-were stored; one that is not found is not visible yet, or was removed by somebody else.
+were stored: one that is not found is lag, or was removed by somebody else. A probe tells which.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class LargeBodies:
         return whole
 
     async def discard(self, key: SessionKey, incarnation: str, chunks: Document) -> None:
-        """Removes the chunks of an event that is certain not to be stored. Purge removes what
-        this misses."""
+        """Removes the chunks of an event that is known not to be stored. Purge and repair remove
+        what this misses."""
         for chunk in _chunk_ids(key, Body(incarnation, chunks)):
             try:
                 await self._container.delete(chunk, key.session_id)

@@ -122,7 +122,7 @@ class Creating:
             raise StateUpdatePendingError(
                 f"create_session: the session {key.session_id!r} IS created, but user: and app:"
                 f" state could not be read or merged: {problem} Get the session to go on with"
-                " it; whoever reads it next repairs the rest.",
+                " it; the next read repairs the rest.",
                 status=problem.status,
             ) from None
 
@@ -151,8 +151,8 @@ class Creating:
                 await self._lifecycle.announce_purge(current)
                 current = None
         raise UnavailableError(
-            f"create_session: session {key.session_id!r} is created and deleted by others all the"
-            " time. Nothing was stored."
+            f"create_session: session {key.session_id!r} is being created and deleted by too many"
+            " other writers. Nothing was stored."
         )
 
     async def _attempt(
@@ -186,8 +186,8 @@ class Creating:
         return state
 
     async def _initial(self, creation: _Creation, incarnation: str) -> Document | None:
-        """User and app state stays in the session document until it is merged: a creator that
-        dies in between must not have dropped it."""
+        """User and app state stays in the session document until it is merged, so that it is not
+        lost if the creator dies in between."""
         if not creation.state.has_shared:
             return None
         initial: Document = {"stamp": self._clock.next()}

@@ -71,8 +71,8 @@ STUB_FIELDS: Final = (
 # Seconds after which nobody is about to name a chunk or a value that nothing names yet.
 DAY: Final = 24 * 3600.0
 
-# What is left of a purged session keeps old session objects from writing into its place. It goes
-# once none can be alive any more.
+# What is left of a purged session keeps old session objects from appending there. It expires when
+# none can be alive any more.
 PURGED_TTL: Final = 30 * 24 * 3600
 
 
@@ -101,7 +101,7 @@ SESSIONS_CONTAINER: Final = ContainerDefinition(
             {"path": "/last_update_time/?"},
             {"path": "/user_id/?"},
             {"path": "/session_id/?"},
-            # Only sessions that were created anew have it, until their predecessors are purged.
+            # Only sessions that were created again have it, until their predecessors are purged.
             {"path": "/replaced/deleted_at/?"},
         ],
         "excludedPaths": [{"path": "/*"}],

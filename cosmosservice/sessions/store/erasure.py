@@ -4,7 +4,7 @@ A stub keeps the place of a record and nothing of its content. Removing a record
 for an old session object. Stubs expire, later than any session object lives.
 
 What is erased is found by partition and tenant, not by what a session document knows. Every
-erasure may be cut short at any point and called again.
+erasure may be interrupted at any point and called again.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ class Erasure:
         return erased
 
     async def of_predecessors(self, document: SessionDocument) -> Erased | None:
-        """What the session replaced when it was created anew: every record before its own first.
-        Nothing brings those back, so that no announcement is needed. The document's mark goes
-        last; None if somebody changed the document meanwhile, so that it must be read again."""
+        """What the session replaced when it was created again: every record before its own first.
+        Nothing brings those back, so no announcement is needed. The document's `replaced` field
+        goes last; None if another writer changed the document, so that it must be read again."""
         own, first = document.incarnation, document.first_seq
         erased = await self._erase(
             document.key,
@@ -144,8 +144,8 @@ class Erasure:
                 erased.documents += sum(await together(*(self._one(key, body) for body in some)))
         raise UnavailableError(
             f"{current_operation.get()}: documents of session {key.session_id!r} are written again"
-            " while they are erased. It is half done; calling it again is safe, and goes on from"
-            " there."
+            " while they are erased. The operation is partly done; calling it again is safe, and"
+            " continues from there."
         )
 
     async def _content(self, key: SessionKey, erased: Erased) -> list[Document]:

@@ -123,8 +123,8 @@ class EventLog:
                 first = found[-1]["id"] + " "  # sorts after it, and before every other id
 
     async def read_after(self, key: SessionKey, marker: Marker) -> list[Record]:
-        """What took the place after the marker, and what followed it. The place is known to be
-        taken; a read may be older than the write that said so, and is repeated then."""
+        """The record at the place after the marker, and those that follow it. The place is known
+        to be taken; a read that is older than the conflict which said so is repeated."""
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
             found = await self.read(key, marker.incarnation, after=marker.seq)
@@ -143,11 +143,11 @@ class EventLog:
         return await self.container.probe(key.event_id(seq, incarnation), key.session_id)
 
     async def are_lost(self, key: SessionKey, incarnation: str, missing: list[int]) -> bool:
-        """Whether records that a read did not show are really gone: the first of their places are
-        empty. Otherwise it was lag.
+        """Whether records that a read did not return are really gone: probes of the first of their
+        places answer that these are empty. Otherwise it was lag.
 
-        In any case, no read of this client in the session's log is older than now: what another
-        one does not show is gone too.
+        After this, no read of this client in the session's log is older than now: a record that
+        the next read does not return either is gone too.
         """
         some = missing[:_PROBED]
         return not any(await together(*(self.probe(key, seq, incarnation) for seq in some)))
@@ -159,7 +159,7 @@ class EventLog:
             place = PLACE.fullmatch(str(document.get("id", "")))
             if place is None:
                 logger.error(
-                    "Session %s: a document in its log has no place there, and is ignored: id %r.",
+                    "Session %s: a document in its log is ignored: its id %r is not a place.",
                     key.tenant,
                     document.get("id"),
                 )
@@ -214,6 +214,6 @@ class EventLog:
         )
 
     async def discard(self, key: SessionKey, record: Record) -> None:
-        """Removes the chunks of an event that is certain not to be stored."""
+        """Removes the chunks of an event that is known not to be stored."""
         if record.chunks is not None:
             await self._bodies.discard(key, record.incarnation, record.chunks)

@@ -1,8 +1,8 @@
 """Forks: a new session with the same history up to a point.
 
 The new document comes first, with the status `forking`: it names its source and the point. Then
-the events are copied into the new log, and the document becomes active. Whoever meets `forking`
-completes it; if the source is gone, the fork ends with it. A complete fork is independent of its
+the events are copied into the new log, and the document becomes active. Whoever finds `forking`
+completes it; if the source is gone, the fork is purged. A complete fork is independent of its
 source: erasing one does not reach into the other.
 """
 
@@ -89,7 +89,7 @@ class Forking:
         await self._copy(document, records)
 
     async def complete(self, document: SessionDocument) -> bool:
-        """Finishes a fork that was cut short. False if its source is gone."""
+        """Finishes a fork that was interrupted. False if its source is gone."""
         source = document.body.get("source")
         if not isinstance(source, dict):
             return False
@@ -137,7 +137,7 @@ class Forking:
         )
         followed = document.followed(copies, state, self._clock.now())
         body = {name: value for name, value in followed.items() if name != "source"}
-        with contextlib.suppress(PreconditionFailed, NotFound):  # completed by somebody else
+        with contextlib.suppress(PreconditionFailed, NotFound):  # completed by another process
             await self._documents.replace(document, body | {"status": ACTIVE})
             await self._values.discard(key, document.state, state, mine)
         self._views.drop(key)

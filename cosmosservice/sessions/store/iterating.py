@@ -17,7 +17,7 @@ from cosmosservice.sessions.store.records import Record, after, is_deleted, miss
 
 @dataclass(frozen=True)
 class Position:
-    """Where a reading of a log, page by page, goes on."""
+    """Where a read of a log, page by page, continues."""
 
     incarnation: str
     after: int  # the last place that was read
@@ -34,9 +34,9 @@ class Iterating:
     async def page(
         self, key: SessionKey, position: Position | None, count: int
     ) -> tuple[list[Record], Position | None]:
-        """Up to `count` records, straight from the store, and where to go on."""
+        """Up to `count` records, straight from the store, and where to continue."""
         if position is None:
-            # Whoever must see everything asks the write path first.
+            # Probes first: what ends without an error must be complete.
             await self._reader.confirm(key)
             document = await self._reader.current(key)
             if document is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Final, NamedTuple
 
 from cosmosservice.account.container import Document
 from cosmosservice.errors import InvalidIdError
+from cosmosservice.ids import escape
 from cosmosservice.scopes import SCOPES, Pair
 
 logger = logging.getLogger("cosmosservice")
@@ -22,13 +22,6 @@ MAX_PARTITION_KEY_BYTES: Final = 2_048
 LAST_PLACE: Final = 9_999_999_999  # what the ids of records have digits for
 
 SESSION: Final = "session"
-
-_UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
-
-
-def escape(text: str) -> str:
-    """Injective, into characters that are safe in an id and a URL; never yields a dot."""
-    return _UNSAFE.sub(lambda m: b"~%02X" % m[0][0], text.encode()).decode("ascii")
 
 
 def _check(name: str, value: str, limit: int = MAX_PARTITION_KEY_BYTES) -> None:
@@ -147,13 +140,13 @@ class SessionKey(ValuesKey):
 
     @staticmethod
     def in_document(body: Document) -> SessionKey | None:
-        """The key that a stored session document names; None, and a word in the log, if it is
-        damaged: one document must not make the list of all the others fail."""
+        """The key that a stored session document names. If the document is damaged, None and an
+        error in the log: it must not make the list of all others fail."""
         names = [body.get(name) for name in ("app_name", "user_id", "session_id")]
         try:
             return SessionKey.of(*names)
         except (InvalidIdError, TypeError):
-            logger.error("The session document %r is damaged, and left out.", body.get("_rid"))
+            logger.error("The session document %r is damaged, and is skipped.", body.get("_rid"))
             return None
 
     @cached_property
@@ -194,7 +187,7 @@ class SessionKey(ValuesKey):
         return f"{self.tenant}/"
 
     def chunk_id(self, incarnation: str, upload: str, number: int) -> str:
-        """Chunks stand before the log ('-' precedes '.'), so no read of the log meets them."""
+        """Chunks stand before the log ('-' precedes '.'), so no read of the log returns them."""
         return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
 
     @staticmethod
@@ -230,7 +223,7 @@ class Marker(NamedTuple):
 
 
 def new_incarnation(retention: int | None = None) -> str:
-    """Random. It also says how long the session is kept, so that whoever holds a marker knows."""
+    """Random. It also says how long the session is kept, so that every marker does."""
     return secrets.token_hex(6) + (f"t{retention}" if retention is not None else "")
 
 

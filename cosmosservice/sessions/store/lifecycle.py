@@ -2,7 +2,7 @@
 
 Deleting is appending: a tombstone takes the next place in the log, so that nobody else can.
 Restore and purge are announced in the session document first, by If-Match: it decides between
-them and a re-creation, and whoever meets an announcement completes it.
+them and a re-creation, and whoever finds an announcement completes it.
 
     active ──tombstone──▶ deleted ──▶ restoring ──"restored" record──▶ active
                              └──────▶ purging ──records become stubs──▶ purged   (expires by TTL)
@@ -61,7 +61,7 @@ class Lifecycle:
         self._clock = clock
 
     async def delete(self, key: SessionKey) -> None:
-        """Soft, and silent if there is nothing to delete."""
+        """Soft. Does nothing if there is nothing to delete."""
         tombstone = new_mark(TOMBSTONE, self._clock.now())
         confirmed = placed = False
         for attempt in STEPS:
@@ -72,7 +72,7 @@ class Lifecycle:
                 confirmed = True
                 continue
             if placed and current.incarnation != tombstone.incarnation:
-                return  # created anew since
+                return  # created again since
             confirmed = False
             if current.status in (RESTORING, FORKING):
                 await self.complete(current)
@@ -90,8 +90,8 @@ class Lifecycle:
                     return
             else:
                 await self._projector.project(key, current.incarnation)
-            # Somebody else's tombstone, or the document was not that of a living session, which
-            # may have been an old read: look again.
+            # Another writer's tombstone, or a read that may have been old showed no living
+            # session: read again after a probe.
             await self._documents.probe(key)
         raise _crowded(key)
 
@@ -107,7 +107,7 @@ class Lifecycle:
         return expired(document.body, self._clock.now())
 
     async def _place(self, key: SessionKey, tombstone: Record) -> bool:
-        """Whether the tombstone stands in its place now: this one, not somebody's like it."""
+        """Whether this tombstone, not another writer's, has its place now."""
         try:
             await self._log.append(key, tombstone, record_ttl(tombstone.incarnation))
         except Conflict:
@@ -117,7 +117,7 @@ class Lifecycle:
         return True
 
     async def restore(self, key: SessionKey) -> None:
-        """Brings a deleted session back; silent if it is not deleted."""
+        """Brings a deleted session back. Does nothing if it is not deleted."""
         restoring: str | None = None
         confirmed = False
         for attempt in STEPS:
@@ -144,7 +144,7 @@ class Lifecycle:
                 if current.incarnation == restoring:
                     return
                 raise AlreadyExistsError(
-                    f"restore_session: session {key.session_id!r} was created anew meanwhile."
+                    f"restore_session: session {key.session_id!r} has been created again."
                 )
             elif is_deleted(await self._tail(current)):
                 await self._projector.project(key, current.incarnation)
@@ -155,10 +155,10 @@ class Lifecycle:
         raise _crowded(key)
 
     async def purge(self, key: SessionKey, *, deleted_before: str | None = None) -> Erased | None:
-        """Erases a session, deleting it first if need be. Goes on where another call stopped.
+        """Erases a session, deleting it first if need be. Continues where another call stopped.
 
-        None: there is nothing to erase. With `deleted_before` a session that is not deleted, or
-        was so later, is left as it is.
+        None: there is nothing to erase. With `deleted_before`, a session that is not deleted, or
+        was deleted later, is left as it is.
         """
         erased: Erased | None = None
         target: str | None = None  # the incarnation that is to be erased
@@ -172,9 +172,9 @@ class Lifecycle:
                 return await self._swept(key, erased) if deleted_before is None else erased
             if current.status == ACTIVE and not self.has_expired(current):
                 if deleted_before is not None:
-                    return erased  # restored or created anew since somebody looked
+                    return erased  # restored or created again since it was listed
                 if target not in (None, current.incarnation):
-                    return await self._swept(key, erased)  # created anew: the new session stays
+                    return await self._swept(key, erased)  # created again: the new session stays
                 target = current.incarnation
                 await self.delete(key)
             elif current.status in (RESTORING, FORKING):
@@ -197,8 +197,8 @@ class Lifecycle:
         return _sum(erased, found) if erased is not None or found.documents else None
 
     async def sweep_purged(self, key: SessionKey) -> Erased | None:
-        """Another look at a session that was purged a day ago: an upload may have been under way
-        then. None if there is nothing to erase."""
+        """Sweeps a session that was purged a day ago: an upload may have been under way then.
+        None if there is nothing to erase."""
         current = await self._documents.read(key)
         if current is None or current.status != PURGED:
             return None
@@ -209,14 +209,14 @@ class Lifecycle:
         return found if found.documents else None
 
     async def announce_purge(self, document: SessionDocument) -> None:
-        """Unless somebody was faster. From then on nothing brings the deleted session back."""
+        """Unless another writer was faster. From then on nothing brings the session back."""
         body = document.with_status(PURGING, self._clock.now()) | {"state": {}}
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
 
     async def purge_replaced(self, key: SessionKey, *, deleted_before: str) -> Erased | None:
-        """Erases what a session that was created anew has left of its predecessors; None if there
-        is nothing, or they were deleted later."""
+        """Erases what is left of the predecessors of a session that was created again; None if
+        there is nothing, or they were deleted later."""
         for attempt in STEPS:
             current = await self._look(key, attempt)
             if current is None or not current.replaced:
@@ -231,8 +231,8 @@ class Lifecycle:
         raise _crowded(key)
 
     async def complete(self, document: SessionDocument) -> bool:
-        """Finishes what was begun and cut short: a delete, a restore, a fork, a purge. Whether it
-        did."""
+        """Finishes a delete, restore, fork or purge that was interrupted. Says whether there was
+        one."""
         if document.status == RESTORING:
             await self._finish_restore(document)
             return True
@@ -275,7 +275,7 @@ def _sum(one: Erased | None, other: Erased) -> Erased:
 
 def _crowded(key: SessionKey) -> UnavailableError:
     return UnavailableError(
-        f"{current_operation.get()}: session {key.session_id!r} is being changed by so many others"
-        f" that {STEPS.attempts} attempts did not get through. It is not done, or half done;"
-        " calling it again is safe, and goes on from there."
+        f"{current_operation.get()}: session {key.session_id!r} is being changed by too many other"
+        f" writers: {STEPS.attempts} attempts failed. The operation may be partly done; calling it"
+        " again is safe, and continues from there."
     )

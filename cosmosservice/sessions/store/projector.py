@@ -1,4 +1,4 @@
-"""Brings session documents up to the log: in the background, and by whoever finds one late.
+"""Projection: makes session documents follow their logs, in the background and on demand.
 
 The log is the truth, so nothing is lost if this does not run: the next reader does it. It waits
 a moment before it writes, so that a turn of several events costs one session write.
@@ -79,7 +79,7 @@ class Projector:
         self._timeout = timeout
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_AT_ONCE)
         self._locks = Locks()
         telemetry.watch(self)
 
@@ -108,7 +108,7 @@ class Projector:
         due.timer = loop.call_at(now + quiet, self._check, key, due)
 
     def _check(self, key: SessionKey, due: _Due) -> None:
-        """The timer's: cheaper to look again than to move it with every event."""
+        """Called by the timer: checking again is cheaper than moving it with every event."""
         loop = asyncio.get_running_loop()
         when = min(due.last + due.quiet, due.since + _LATEST)
         if when > loop.time():
@@ -141,7 +141,7 @@ class Projector:
 
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
-            async with self._places:
+            async with self._slots:
                 with (
                     operation_named("project_session"),
                     within(self._timeout, renews=True),
@@ -157,10 +157,10 @@ class Projector:
         again = due.failures < BACKGROUND.attempts and not isinstance(problem, TooLargeError)
         # Of an exception that is not ours only the name: its text may quote what was stored.
         logger.warning(
-            "Session %s: its document does not follow its log (%s). Nothing is lost; %s.",
+            "Session %s: its document could not follow its log (%s). Nothing is lost; %s.",
             key.tenant,
             problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
-            "it is tried again" if again else "the next reader repairs it",
+            "it is retried" if again else "the next reader does it",
         )
         if again:
             loop = asyncio.get_running_loop()
@@ -172,9 +172,9 @@ class Projector:
     async def project(
         self, key: SessionKey, incarnation: str, *, appended: int = 0, accept_loss: bool = False
     ) -> bool:
-        """Brings the document to the end of the log, as far as that is known or can be read.
+        """Makes the document follow the log to its end, as far as that is known or can be read.
 
-        It stops before an event whose body cannot be read, unless told to accept the loss: what
+        It stops before an event whose body cannot be read, unless `accept_loss` is set: what
         that event changes would be missing from the state for good. `appended` is the place of
         an event that this process stored, if it did. Says whether it wrote the document.
         """
@@ -198,7 +198,7 @@ class Projector:
                     continue
                 telemetry.repaired(sum(not record.appended_here for record in records))
                 return True
-            logger.warning("Session %s: too many others write its document.", key.tenant)
+            logger.warning("Session %s: its document has too many writers at once.", key.tenant)
             return False
 
     async def _current(self, key: SessionKey, incarnation: str) -> SessionDocument | None:
@@ -234,14 +234,14 @@ class Projector:
                 report_damage(key, missing)
                 return found
             proved = await self._log.are_lost(key, current.incarnation, missing)
-        return []  # the next reader goes on
+        return []  # the next reader continues
 
     async def _settle(
         self, key: SessionKey, current: SessionDocument, records: list[Record]
     ) -> None:
         """Merges the user and app state of the creation, of events that somebody else appended,
         and of those that this process could not merge: once the revision is past them nobody
-        would look again."""
+        would read them again."""
         open_ones = [
             record for record in records if record.deltas.has_shared and not record.settled
         ]
@@ -268,40 +268,39 @@ class Projector:
         await self._values.discard(key, current.named, state, mine)
 
     async def _report_unseen(self, key: SessionKey, incarnation: str, appended: int) -> None:
-        """The log alone decides an append, and does not know that its session has expired. That
-        one was deleted and created anew is no such case: the new one begins after what was
+        """The log alone decides an append, and does not know that its session has expired. A
+        session that was deleted and created again is no such case: it begins after what was
         appended."""
         if not appended:
             return
         found = await self._documents.read(key)
-        anew = found is not None and found.incarnation != incarnation
+        recreated = found is not None and found.incarnation != incarnation
         gone = found is None or expired(found.body, self._clock.now())
-        if gone or (anew and found is not None and found.first_seq <= appended):
+        if gone or (recreated and found is not None and found.first_seq <= appended):
             logger.warning(
-                "Session %s: what was appended to it last is shown to nobody: its document has"
-                " expired or was removed. A session object must not be used for longer than the"
-                " ttl.",
+                "Session %s: its last event is not visible to anybody: its document has expired or"
+                " was removed. A session object must not be used for longer than the ttl.",
                 key.tenant,
             )
 
 
 def _readable(key: SessionKey, records: list[Record], accept_loss: bool) -> list[Record]:
-    """Those that the document may follow. A tombstone it follows in any case: a deleted session
-    shows no state, and must not stay half deleted."""
+    """The records that the document may follow. It follows a tombstone in any case: a deleted
+    session shows no state, and its delete must be completed."""
     lost = next((number for number, record in enumerate(records) if record.lost), None)
     if lost is None:
         return records
     if accept_loss or is_deleted(records):
         logger.error(
-            "Session %s: its document goes on past event %d, whose body cannot be read. What that"
-            " event changed is not in its state.",
+            "Session %s: its document continues after event %d, whose body cannot be read. What"
+            " that event changed is not in its state.",
             key.tenant,
             records[lost].seq,
         )
         return records
     logger.error(
         "Session %s: its document stays before event %d, whose body cannot be read. If that is"
-        " lost for good, `cosmosservice sessions repair --accept-loss` goes on without it.",
+        " lost for good, `cosmosservice sessions repair --accept-loss` continues without it.",
         key.tenant,
         records[lost].seq,
     )
@@ -312,8 +311,8 @@ def report_damage(key: SessionKey, missing: list[int]) -> None:
     """Of places that are known to be empty: their records were removed by somebody else."""
     if missing:
         logger.error(
-            "Session %s: its log has lost %d of its records, the first at place %d. What is there"
-            " is used; `cosmosservice sessions repair` tells more.",
+            "Session %s: its log has lost %d of its records, the first at place %d. The others"
+            " are used; run `cosmosservice sessions repair` for details.",
             key.tenant,
             len(missing),
             missing[0],

@@ -1,7 +1,7 @@
 """Reading a session: its documents and its records side by side, put together consistently.
 
 The parts may be read from replicas of different age. They are accepted only if the records reach
-the document's revision without a gap. A gap is lag or damage, and the write path tells which.
+the document's revision without a gap. A gap is lag or damage, and a probe tells which.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class SessionReader:
                 return None
             try:
                 return await self._snapshot(document, Pair(user, app), records, newest_events)
-            except NotFound:  # a large value was replaced meanwhile
+            except NotFound:  # a large value was replaced since
                 await self._documents.probe(key)
         raise UnavailableError(
             f"{current_operation.get()}: the documents of session {key.session_id!r} were read"
@@ -146,7 +146,7 @@ class SessionReader:
         late = new or any(shared.map(StateDocument.missing, changes))
         self._schedule(document, late=bool(late))
         times = [r.timestamp for r in new if r.is_event and math.isfinite(r.timestamp)]
-        # Not what the view has: an append of this process may have made it longer meanwhile.
+        # Not what the view has: an append of this process may have made it longer since.
         last = records[-1].seq if records else 0
         return Snapshot(
             key,
@@ -161,7 +161,7 @@ class SessionReader:
         )
 
     def _schedule(self, document: SessionDocument, *, late: bool) -> None:
-        """What this reader found late will be written; and what would expire otherwise."""
+        """A late document, or one that would expire otherwise, will be written."""
         key, incarnation = document.key, document.incarnation
         if must_renew(document.body, self._clock.now()):
             self._projector.schedule(key, incarnation, at_once=True)

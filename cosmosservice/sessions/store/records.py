@@ -19,7 +19,7 @@ _OVERHEAD = 400  # bytes that a record in memory takes besides its text
 
 @dataclass(slots=True)
 class Record:
-    """One record of the log: an event, a tombstone, the record of a restore, or a stub."""
+    """One record of the log: an event, a tombstone, a restored record, a stub or a lost record."""
 
     seq: int  # its place
     incarnation: str
@@ -30,7 +30,7 @@ class Record:
     raw: bytes  # the event's fields as JSON: nothing that a caller does can change it
     fields: Document | None = None  # the same, until they are stored
     deltas: Scoped = NOTHING
-    delta_size: int | None = None  # in bytes, once somebody has asked
+    delta_size: int | None = None  # in bytes, once it was needed
     settled: bool = False  # its user and app state is known to be merged
     appended_here: bool = False  # by this process
     upload: str = ""  # under which name the body of a large event is being put into chunks
@@ -74,7 +74,7 @@ def event_record(fields: Document, raw: bytes) -> Record:
 
 
 def new_mark(kind: str, timestamp: float) -> Record:
-    """A tombstone or the record of a restore: of the log, but not an event."""
+    """A record that is not an event: a tombstone, a restored record, or a lost one."""
     return Record(0, "", kind, f"{kind}-{secrets.token_hex(8)}", timestamp, 0, b"{}")
 
 

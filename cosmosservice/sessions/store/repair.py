@@ -34,8 +34,8 @@ class RepairReport:
     session_id: str
     events: int = 0
     late: int = 0  # records that the session document had not followed
-    rebuilt: bool = False  # the session document was missing or damaged, and was made anew
-    finished: bool = False  # a delete, restore or purge that had been cut short
+    rebuilt: bool = False  # the session document was missing or damaged
+    finished: bool = False  # a delete, restore or purge that had been interrupted
     holes: list[int] = field(default_factory=list)  # places in the log where a record is missing
     unreadable: list[int] = field(default_factory=list)  # events that are shown as placeholders
 
@@ -47,7 +47,7 @@ class RepairReport:
 async def repair(
     store: SessionStore, key: SessionKey, *, accept_loss: bool = False
 ) -> RepairReport:
-    """Looks at everything anew: nothing that this process remembers is trusted."""
+    """Reads everything again: nothing that this process has cached is trusted."""
     store.views.drop(key)
     await store.reader.confirm(key)
     document, found, holes = await _read(store, key)
@@ -95,8 +95,8 @@ async def _read(
 
 
 async def _close(store: SessionStore, document: SessionDocument, seq: int) -> None:
-    """Takes an empty place below the revision: an old session object could append there, and
-    nothing would ever follow that."""
+    """Fills a hole below the revision: an old session object could append there, and no
+    projection would ever fold that event."""
     closed = new_mark(LOST, store.clock.now())
     closed.seq, closed.incarnation = seq, document.incarnation
     with contextlib.suppress(Conflict):
@@ -145,13 +145,13 @@ async def _rebuild(
                 return await store.documents.replace(damaged, body)
             return await store.documents.create(key, body)
         except (Conflict, PreconditionFailed, NotFound):
-            logger.info("Session %s: somebody else made its document.", key.tenant)
+            logger.info("Session %s: another writer made its document.", key.tenant)
         damaged = await store.documents.read(key)
         if damaged is not None and not damaged.damaged:
             return damaged
     raise UnavailableError(
-        f"repair_session: the document of session {key.session_id!r} is written by too many others"
-        " at once. Calling it again is safe."
+        f"repair_session: the document of session {key.session_id!r} is being changed by too many"
+        " other writers. Calling it again is safe."
     )
 
 

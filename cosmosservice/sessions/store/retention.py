@@ -77,7 +77,7 @@ async def _renew(
         body = {name: value for name, value in document.items() if not name.startswith("_")}
         if "seq" in body:  # a record: whoever watches the log has it already
             body.setdefault(APPENDED_AT, document["_ts"])
-        # Expired or purged in between, or renewed by somebody else: all the same.
+        # Expired or purged in between, or renewed by another process: nothing to do.
         with contextlib.suppress(NotFound, PreconditionFailed):
             await container.replace(body, document["_etag"])
 

@@ -123,7 +123,7 @@ class StateDocuments:
         return Pair(*await together(*map(self.read, key.shared)))
 
     async def read(self, key: StateKey) -> StateDocument:
-        """As it is now. What this process has seen and nobody changed is not sent again."""
+        """As it is now. A version that this process has already is not sent again."""
         known: StateDocument | None = self._cache.get(key)
         etag = known.etag if known is not None else None
         try:
@@ -268,8 +268,8 @@ class StateDocuments:
 
     def _crowded(self, key: StateKey) -> UnavailableError:
         return UnavailableError(
-            f"The state document of {key.app_name!r} is being changed by so many others that"
-            f" {CONTENTION.attempts} attempts to change it failed."
+            f"The {key.scope}: state of {key.app_name!r} is being changed by too many other"
+            f" writers: {CONTENTION.attempts} attempts failed."
         )
 
     def _remember(self, document: StateDocument) -> StateDocument:

@@ -1,4 +1,4 @@
-"""Documents damaged by other hands: what can be read is read, and the damage is told."""
+"""Documents that something else damaged: what can be read is read, and the damage is reported."""
 
 from __future__ import annotations
 
@@ -371,7 +371,7 @@ async def test_a_page_of_nothing_but_damaged_documents_does_not_end_the_list(
     service = open_service()
     await service.create_session(**THIS | {"session_id": "newest"})
     damaged = {"user_id": "user", "app_name": "app", "status": "active"}
-    for number, time in enumerate((1, 2, 3, 1.0e12)):  # before all others, and behind them
+    for number, time in enumerate((1, 2, 3, 1.0e12)):  # before all others, and after them
         raw.sessions.put(damaged | {"id": f"damaged{number}", "last_update_time": time})
     found, continuation = [], None
     while True:

@@ -187,9 +187,9 @@ async def test_the_log_tells_who_wrote_into_an_expired_session(
         await open_service().create_session(**THIS)
     await service.append_event(old, event("too late"))
     await service.get_session(**THIS)
-    assert "shown to nobody" not in caplog.text
+    assert "not visible to anybody" not in caplog.text
     await service.flush()
-    assert "shown to nobody" in caplog.text
+    assert "not visible to anybody" in caplog.text
     assert "user" not in caplog.text
 
 

@@ -11,8 +11,8 @@ from cosmosservice.hosting.life import Life
 T = TypeVar("T")
 
 
-class Place(Protocol):
-    """The I/O thread and the home loop are the two places."""
+class Home(Protocol):
+    """The I/O thread and the home loop are the two homes."""
 
     @property
     def life(self) -> Life:
@@ -21,7 +21,7 @@ class Place(Protocol):
     async def run(
         self, work: Callable[[Host[Any]], Coroutine[Any, Any, T]], *, grace: float | None = None
     ) -> T:
-        """Awaits `work(host)` on the event loop of this place.
+        """Awaits `work(host)` on the event loop of this home.
 
         Cancelling the caller cancels the work. With a `grace`, work that cannot be taken back goes
         on, and the caller waits up to that many seconds for its end before the cancellation is
