@@ -28,7 +28,7 @@ from typing import Any, Final
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters import from_json, to_json, wire_size
 from cosmosservice.errors import InvalidIdError
-from cosmosservice.sessions.store.keys import escape
+from cosmosservice.ids import escape
 
 SCHEMA_VERSION: Final = 1
 
