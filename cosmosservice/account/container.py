@@ -55,8 +55,18 @@ class Container:
         self._key_field = partition_key.removeprefix("/")
         self._observer = observer
         self._clock = clock
-        self._has_read = False
         self.name = proxy.id
+
+    async def become_known(self) -> None:
+        """Reads once, before anything is written.
+
+        The SDK keeps session tokens by the resource id of the container, which it looks up for a
+        read. If an answer to a write without content comes first, it has none, and from then on
+        keeps the tokens of all such containers as one: it would demand versions of this one that
+        it never had, or show older ones than this client has written.
+        """
+        with contextlib.suppress(NotFound):
+            await self.read("none", "none")
 
     async def create(self, document: Document) -> str:
         """Creates the document and returns its etag. Raises Conflict if the id exists."""
@@ -82,10 +92,7 @@ class Container:
                 document_id, partition, response_hook=hook, **condition
             )
 
-        try:
-            await self._send("read", send)
-        finally:
-            self._has_read = True
+        await self._send("read", send)
         return found or NOT_MODIFIED
 
     async def replace(self, document: Document, etag: str) -> str:
@@ -112,11 +119,6 @@ class Container:
         answer brings the session token up to date: what this client reads in the partition from
         now on is at least as new.
         """
-        if not self._has_read:
-            # The SDK forgets the token of a refused write if it has not read here before: only
-            # then it knows the container by the id under which it keeps tokens.
-            with contextlib.suppress(NotFound):
-                await self.read(document_id, partition)
         try:
             await self.replace({"id": document_id, self._key_field: partition}, _IMPOSSIBLE_ETAG)
         except PreconditionFailed:
