@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,19 @@ class Container:
         except NotFound:
             return False
         raise AssertionError("a replace with an impossible etag succeeded")
+
+    async def probe_everywhere(self) -> None:
+        """After this, nothing that this client reads in the container is older than now: one probe
+        for every physical range of it, with a partition key that belongs there."""
+        ranges = [each async for each in self._proxy.read_feed_ranges()]
+        while ranges:
+            partition = secrets.token_hex(8)
+            place = await self._proxy.feed_range_from_partition_key(partition)
+            for each in ranges:
+                if await self._proxy.is_feed_range_subset(each, place):
+                    await self.probe("probe", partition)
+                    ranges.remove(each)
+                    break
 
     async def delete(self, document_id: str, partition: str, etag: str | None = None) -> None:
         """Deletes the document. Raises NotFound, and PreconditionFailed if an etag was given."""
