@@ -12,6 +12,7 @@ from google.adk.events import Event
 from google.adk.sessions import Session
 from google.genai import types
 
+from cosmos_emulator import Replicas
 from cosmosservice.errors import (
     AlreadyExistsError,
     SessionNotFoundError,
@@ -37,8 +38,8 @@ LARGE = random.Random(0).randbytes(22_000)
 class Stage:
     """A store, the process whose requests fail, and what it holds and was told."""
 
-    def __init__(self, **options: Any) -> None:
-        self.emulator = store()
+    def __init__(self, *, replicas: Replicas | None = None, **options: Any) -> None:
+        self.emulator = store(replicas)
         self.history = History()
         self.victim = Process(self.emulator, **options)
         self.session: Session | None = None  # the victim's
