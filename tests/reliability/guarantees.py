@@ -240,7 +240,7 @@ def _session(picture: Picture, where: Where, history: History) -> list[str]:
     if (status == "active") == _in_force(done):
         problems.append(f"G6 {where}: status {status} at revision {revision} contradicts the log")
     if status in ("purging", "purged"):
-        if session["state"] or "large" in session:
+        if session["state"] or (status == "purged" and "large" in session):
             problems.append(f"purge {where}: the state is still there")
         return problems
     state = dict(history.initial[session["state"]["born"]])

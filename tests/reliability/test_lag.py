@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+from unittest import mock
 
 import pytest
 from google.adk.sessions.base_session_service import GetSessionConfig
@@ -58,7 +59,7 @@ def check_shown(session) -> int:
 
 
 @everywhere
-def test_a_get_shows_a_state_that_the_session_had_and_from_an_old_one_nothing_is_appended(world):
+def test_a_get_shows_what_the_session_had(world):
     async def work(stage: Stage, world: World) -> None:
         await used(stage, world)
         reader = stage.fresh()
@@ -104,9 +105,11 @@ def test_a_get_of_the_newest_events_shows_what_was_the_end_of_the_session(world,
 @everywhere
 def test_an_iteration_is_complete(world):
     async def work(stage: Stage, world: World) -> None:
-        await used(stage, world)
+        session = await used(stage, world)
+        await asyncio.sleep(STEP)
+        await stage.append(stage.victim, session, say("last"))  # its document does not know it yet
         pages = stage.fresh().service.iter_events(**THIS, page_size=2)
-        assert [each.id async for each in pages] == NAMES
+        assert [each.id async for each in pages] == [*NAMES, "last"]
 
     scene(world, work)
 
@@ -126,14 +129,16 @@ def test_an_iteration_shows_the_session_that_was_created_last(world):
 
 
 @everywhere
-def test_an_export_is_complete(world, monkeypatch):
+def test_an_export_is_complete(world):
     async def work(stage: Stage, world: World) -> None:
         await used(stage, world)
         reader = stage.fresh()
         file = io.BytesIO()
-        monkeypatch.setattr(session_work, "CosmosSessionService", lambda **_: reader.service)
-        monkeypatch.setattr(session_work, "settings_of", lambda *_, **__: None)
-        await session_work.export(None, None, None, None, file)
+        with (
+            mock.patch.object(session_work, "CosmosSessionService", return_value=reader.service),
+            mock.patch.object(session_work, "settings_of"),
+        ):
+            await session_work.export(None, None, None, None, file)
         (found,) = archive.read(file.getvalue().splitlines())
         assert [each.id for each in found.events] == NAMES
         assert found.state["own_key"] == found.state["user:key"] == NAMES[-1]
@@ -199,7 +204,7 @@ def test_a_large_event_of_another_process_is_read_whole(world):
 
 
 @everywhere
-def test_who_begins_with_writing_sees_what_it_has_written(world):
+def test_who_writes_first_sees_it(world):
     async def work(stage: Stage, world: World) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
         await stage.append(stage.victim, session, say("one", "own"))
@@ -217,14 +222,19 @@ def test_who_begins_with_writing_sees_what_it_has_written(world):
 
 
 @everywhere
-def test_a_repair_moves_no_revision_back_and_finds_no_hole(world):
+def test_a_repair_moves_no_revision_back(world):
     async def work(stage: Stage, world: World) -> None:
-        await used(stage, world)
+        session = await used(stage, world)
         before = Picture(stage.emulator).dump()
         report = await stage.fresh().service.repair_session(**THIS)
         assert report.healthy
         assert (report.events, report.late, report.rebuilt) == (len(NAMES), 0, False)
         assert Picture(stage.emulator).dump() == before
+        await asyncio.sleep(STEP)
+        await stage.append(stage.victim, session, say("last"))
+        report = await stage.fresh().service.repair_session(**THIS)
+        assert (report.healthy, report.events, report.late) == (True, len(NAMES) + 1, 1)
+        assert Picture(stage.emulator).sessions[WHERE]["revision"] == len(NAMES) + 1
 
     scene(world, work)
 
@@ -242,7 +252,7 @@ def test_a_session_that_exists_is_not_created_again(world):
 
 
 @everywhere
-def test_a_delete_is_done_when_it_returns_and_a_restore_too(world):
+def test_a_delete_is_done_and_a_restore(world):
     async def work(stage: Stage, world: World) -> None:
         session = await used(stage, world)
         await stage.fresh().service.delete_session(**THIS)

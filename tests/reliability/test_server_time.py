@@ -35,7 +35,7 @@ def run(world: World, work, **options) -> None:
 
 
 @pytest.mark.parametrize("who", SKEWS)
-def test_a_session_in_use_stays_whole_and_an_unused_one_expires(who):
+def test_a_session_in_use_stays_and_an_unused_one_expires(who):
     skews, world = SKEWS[who], WORLDS[list(SKEWS).index(who) % 2]
 
     async def work(stage: Stage) -> None:
@@ -87,7 +87,7 @@ async def _listed(process: Process) -> bool:
 @pytest.mark.parametrize("skew", [DAY, -DAY])
 @pytest.mark.parametrize("first", ["append", "create"])
 @pytest.mark.parametrize("second", ["append", "create"])
-def test_a_key_keeps_its_later_value_though_one_host_is_a_day_off(skew, first, second):
+def test_a_key_keeps_its_later_value(skew, first, second):
     async def work(stage: Stage) -> None:
         wrong, right = Process(stage.emulator, skew=skew), stage.fresh()
         last = ""
@@ -115,7 +115,7 @@ def test_a_key_keeps_its_later_value_though_one_host_is_a_day_off(skew, first, s
 
 
 @pytest.mark.parametrize("way", ["append", "create"])
-def test_a_value_of_the_future_is_overwritten_by_who_has_read_nothing_else(way):
+def test_a_value_of_the_future_is_overwritten(way):
     """As a host that was ahead stored it before stamps were of the server's time."""
 
     async def work(stage: Stage) -> None:
@@ -151,26 +151,23 @@ def test_purge_deleted_counts_days_by_the_server(skew):
     run(World(BOTH), work)
 
 
-def test_an_old_event_that_its_writer_never_projected_is_renewed():
+def test_an_event_that_nobody_projected_is_renewed():
     """The process that keeps the session in use has not seen it."""
 
     async def work(stage: Stage) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
-        await stage.append(stage.victim, session, say("one"))
-        await stage.victim.service.flush()
         catch_up(stage)
         keeper = Process(stage.emulator)
         await keeper.service.get_session(**THIS)
         stage.emulator.replicas.hold("events")
-        await stage.append(stage.victim, session, say("two"))
+        await stage.append(stage.victim, session, say("one"))
         stage.victim.kill()
         for _ in range(28):
             await asyncio.sleep(150)
             assert await keeper.service.get_session(**THIS) is not None
         await keeper.service.flush()
-        now = EPOCH + asyncio.get_running_loop().time()
-        ages = {each["event_id"]: now - each["_ts"] for each in Picture(stage.emulator).live(WHERE)}
-        assert ages.keys() == {"one", "two"}
-        assert max(ages.values()) < 3 * TTL
+        catch_up(stage)
+        found = await stage.fresh().service.get_session(**THIS)
+        assert [each.id for each in found.events] == ["one"]
 
     run(World(BOTH), work, ttl=TTL)
