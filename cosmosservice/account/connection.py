@@ -128,21 +128,23 @@ class Connection:
     async def container(self, definition: ContainerDefinition, name: str) -> Container:
         """The container, created or verified as the options say."""
         problem: Exception | None = None
+        found = Container(
+            self._database.get_container_client(name),
+            definition.partition_key,
+            self._observer,
+            self.clock,
+        )
         try:
             async with asyncio.timeout(self._settings.timeout):
                 await self._ensure(definition, name)
+                await found.become_known()
         except ConfigurationError:
             raise
         except Exception as error:
             problem = self._explained(Failure(error))
         if problem is not None:
             raise problem
-        return Container(
-            self._database.get_container_client(name),
-            definition.partition_key,
-            self._observer,
-            self.clock,
-        )
+        return found
 
     async def _ensure(self, definition: ContainerDefinition, name: str) -> None:
         ensure = self._options.ensure or ("create" if self._may_create else "verify")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,8 +64,18 @@ class Container:
         self._key_field = partition_key.removeprefix("/")
         self._observer = observer
         self._clock = clock
-        self._has_read = False
         self.name = proxy.id
+
+    async def become_known(self) -> None:
+        """Reads once, before anything is written.
+
+        The SDK keeps session tokens by the resource id of the container, which it looks up for a
+        read. If an answer to a write without content comes first, it has none, and from then on
+        keeps the tokens of all such containers as one: it would demand versions of this one that
+        it never had, or show older ones than this client has written.
+        """
+        with contextlib.suppress(NotFound):
+            await self.read("none", "none")
 
     async def create(self, document: Document) -> str:
         """Creates the document and returns its etag. Raises Conflict if the id exists."""
@@ -90,10 +101,7 @@ class Container:
                 document_id, partition, response_hook=hook, **condition
             )
 
-        try:
-            await self._send("read", send)
-        finally:
-            self._has_read = True
+        await self._send("read", send)
         return found or NOT_MODIFIED
 
     async def replace(self, document: Document, etag: str) -> str:
@@ -120,11 +128,6 @@ class Container:
         answer brings the session token up to date: what this client reads in the partition from
         now on is at least as new.
         """
-        if not self._has_read:
-            # The SDK forgets the token of a refused write if it has not read here before: only
-            # then it knows the container by the id under which it keeps tokens.
-            with contextlib.suppress(NotFound):
-                await self.read(document_id, partition)
         try:
             await self.replace({"id": document_id, self._key_field: partition}, _IMPOSSIBLE_ETAG)
         except PreconditionFailed:
@@ -132,6 +135,19 @@ class Container:
         except NotFound:
             return False
         raise AssertionError("a replace with an impossible etag succeeded")
+
+    async def probe_everywhere(self) -> None:
+        """After this, nothing that this client reads in the container is older than now: one probe
+        for every physical range of it, with a partition key that belongs there."""
+        ranges = [each async for each in self._proxy.read_feed_ranges()]
+        while ranges:
+            partition = secrets.token_hex(8)
+            place = await self._proxy.feed_range_from_partition_key(partition)
+            for each in ranges:
+                if await self._proxy.is_feed_range_subset(each, place):
+                    await self.probe("probe", partition)
+                    ranges.remove(each)
+                    break
 
     async def delete(self, document_id: str, partition: str, etag: str | None = None) -> None:
         """Deletes the document. Raises NotFound, and PreconditionFailed if an etag was given."""

@@ -93,6 +93,8 @@ async def migrate(
     async with contextlib.AsyncExitStack() as stack:
         source = await stack.enter_async_context(opened(source_uri))
         with reading(source_uri):
+            if isinstance(source, CosmosSessionService):
+                await source.catch_up()
             found = await listed(source, apps or await apps_of(source, source_uri))
         target = None
         if not dry_run:

@@ -105,6 +105,7 @@ async def export(
     output: IO[bytes],
 ) -> None:
     async with service_of(uri) as service:
+        await service.catch_up()
         apps = [app_name] if app_name is not None else await apps_of(service, uri or "")
         chosen = [
             session

@@ -142,6 +142,16 @@ class Administration(ABC):
 
     # --- inspecting a store, and copying into it
 
+    async def catch_up(self) -> None:
+        """After this, nothing that this service reads is older than now. Without it, a list may
+        lack a session that another process has just created."""
+
+        async def probe(store: SessionStore) -> None:
+            await store.sessions.probe_everywhere()
+            await store.events.probe_everywhere()
+
+        await self._run("catch_up", probe)
+
     async def list_apps(self) -> list[str]:
         """The names of all apps that have sessions, deleted ones included."""
         found: list[Any] = await self._run("list_apps", lambda s: s.sessions.query(APPS, {}))

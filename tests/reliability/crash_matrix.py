@@ -8,7 +8,10 @@ by itself. Each case has a store of its own and runs in virtual time:
     → the operation is tried again: it succeeds, or says truthfully why not
     → a new process looks, and a second look finds nothing left to write
 
-    python -m tests.reliability.crash_matrix [--json] [OPERATION …]
+With lag, the replicas stop before the operation: whoever has seen nothing of it may see the session
+as it was. Once they have caught up, the same holds as without.
+
+    python -m tests.reliability.crash_matrix [--json] [--lag no|yes|both] [OPERATION …]
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cosmos_emulator import Replicas
 from cosmos_emulator.requests_log import RequestRecord
 from cosmosservice.errors import StaleSessionError
 from tests.reliability.guarantees import Broken, Picture, View, check_guarantees
@@ -93,13 +97,15 @@ FAULTS = [
 
 @dataclass(frozen=True)
 class Case:
-    """One cell of the matrix. `look`: a reader comes before the operation is tried again."""
+    """One cell of the matrix. `look`: a reader comes before the operation is tried again. `lag`:
+    replicas stop before the operation."""
 
     operation: str
     place: int
     request: str
     fault: str
     look: bool
+    lag: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,10 +141,16 @@ def _describe(record: RequestRecord) -> str:
     return f"{record.operation} {record.container}{what}"
 
 
-def cases(operation: Operation, faults: Sequence[Fault] = FAULTS) -> Iterator[Case]:
+def cases(
+    operation: Operation, faults: Sequence[Fault] = FAULTS, *, lag: str = "no"
+) -> Iterator[Case]:
+    """All of them without lag, with it, both, or `split`: some so and some so."""
     for place, request in enumerate(requests_of(operation), 1):
         for number, fault in enumerate(faults):
-            yield Case(operation.name, place, request, fault.name, look=(place + number) % 2 == 0)
+            look, third = (place + number) % 2 == 0, (place + number) % 3 == 0
+            lags = {"no": [False], "yes": [True], "both": [False, True], "split": [third]}[lag]
+            for lags_here in lags:
+                yield Case(operation.name, place, request, fault.name, look, lags_here)
 
 
 def run(case: Case) -> Outcome:
@@ -156,11 +168,13 @@ async def _play(case: Case, told: list[str]) -> None:
     operation = next(each for each in OPERATIONS if each.name == case.operation)
     fault = next(each for each in FAULTS if each.name == case.fault)
     refusal = operation.refusal.__name__ if operation.refusal else None
-    stage = Stage(**operation.options)
+    stage = Stage(replicas=Replicas() if case.lag else None, **operation.options)
     if fault.in_block:
         await stage.victim.service.__aenter__()
     await operation.prepare(stage)
     before, after = operation.before, operation.after
+    if stage.emulator.replicas is not None:
+        stage.emulator.replicas.hold()
 
     started = asyncio.Event()
 
@@ -186,7 +200,7 @@ async def _play(case: Case, told: list[str]) -> None:
     alive = not stage.victim.wire.dead
     possible = [after] if told[0] in ("ok", "stored, state follows") else [before, after]
     if case.look:
-        await _check(stage, possible)
+        await _check(stage, [before, after] if case.lag else possible, lag=case.lag)
     if not alive and operation.refusal is StaleSessionError:
         return  # whoever tries again has loaded the session again: another operation
     process = stage.victim if alive else stage.fresh()
@@ -198,6 +212,9 @@ async def _play(case: Case, told: list[str]) -> None:
     if alive:
         _session_object(stage)
     await process.service.flush()
+    if stage.emulator.replicas is not None:
+        check_guarantees(stage.emulator, stage.history)
+        stage.emulator.replicas.catch_up()
     await _check(stage, [after])
 
 
@@ -206,23 +223,26 @@ async def _operate(operation: Operation, stage: Stage) -> None:
     await stage.victim.service.flush()
 
 
-async def _check(stage: Stage, possible: list[View]) -> None:
+async def _check(stage: Stage, possible: list[View], *, lag: bool = False) -> None:
     """Two new processes look, one after the other."""
     check_guarantees(stage.emulator, stage.history)
-    seen = await _look(stage)
+    seen = await _look(stage, lag=lag)
     _expect(seen in possible, f"a reader sees {seen}, not one of {possible}")
+    if lag:  # what another one sees may be older
+        check_guarantees(stage.emulator, stage.history)
+        return
     picture = check_guarantees(stage.emulator, stage.history, settled=seen is not None)
     again = await _look(stage)
     _expect(again == seen, f"a second reader sees {again} instead of {seen}")
     _expect(Picture(stage.emulator).dump() == picture.dump(), "a second look writes something")
 
 
-async def _look(stage: Stage) -> View:
+async def _look(stage: Stage, *, lag: bool = False) -> View:
     reader = stage.fresh()
     expected = Picture(stage.emulator).view(WHERE)
     found = await reader.service.get_session(**THIS)
     seen = None if found is None else ([each.id for each in found.events], found.state)
-    _expect(seen == expected, f"a reader sees {seen} where {expected} is stored")
+    _expect(lag or seen == expected, f"a reader sees {seen} where {expected} is stored")
     await reader.service.close()
     return seen
 
@@ -247,13 +267,16 @@ def _expect(holds: bool, problem: str) -> None:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Fails every request of every operation.")
     parser.add_argument("operations", nargs="*", help="only these; default: all")
+    parser.add_argument(
+        "--lag", choices=["no", "yes", "both"], default="both", help="replicas that stop"
+    )
     parser.add_argument("--json", action="store_true", help="every case, instead of the table")
     options = parser.parse_args(arguments)
     logging.getLogger("cosmosservice").setLevel(logging.CRITICAL)  # faults are expected here
     chosen = [
         each for each in OPERATIONS if not options.operations or each.name in options.operations
     ]
-    outcomes = [run(case) for operation in chosen for case in cases(operation)]
+    outcomes = [run(case) for operation in chosen for case in cases(operation, lag=options.lag)]
     if options.json:
         print(json.dumps([asdict(each) for each in outcomes], indent=1))
     else:

@@ -50,6 +50,7 @@ class Picture:
         self.sessions: dict[Where, Document] = {}
         self.logs: dict[Where, list[Document]] = {}
         self.chunks: dict[str, Document] = {}
+        self.values: dict[str, Document] = {}  # parts of large values
         self.states: dict[tuple[str, str], Document] = {}  # (kind, user)
         for document in sorted(self.documents, key=lambda each: each["id"]):
             kind = document["document_type"]
@@ -59,6 +60,8 @@ class Picture:
                 self.states[kind, document["user_id"]] = document
             elif kind == "chunk":
                 self.chunks[document["id"]] = document
+            elif kind == "state_value":
+                self.values[document["id"]] = document
             else:
                 self.logs.setdefault(_where(document), []).append(document)
 
@@ -86,7 +89,7 @@ class Picture:
         behind = [record for record in records if record["seq"] > session["revision"]]
         if session["status"] == "active" and _in_force(behind):
             return None
-        state = dict(session["state"])
+        state = self.values_of(session)
         for record in behind:
             state.update(_scope(record, ""))
         shared = [self.state("user_state", where, records), self.state("app_state", where, records)]
@@ -100,7 +103,8 @@ class Picture:
         prefix = "user:" if kind == "user_state" else "app:"
         document = self._state_document(kind, where[0])
         newest = {
-            key: (tuple(document["stamps"][key]), value) for key, value in document["state"].items()
+            key: (tuple(document["stamps"][key]), value)
+            for key, value in self.values_of(document).items()
         }
         for key, stamp, value in self.changes(kind, where, records):
             if key not in newest or newest[key][0] < stamp:
@@ -115,7 +119,8 @@ class Picture:
         session = self.sessions.get(where, {})
         found = []
         initial = session.get("initial", {})
-        for key, value in initial.get(prefix.rstrip(":"), {}).get("state", {}).items():
+        given = self.values_of(initial.get(prefix.rstrip(":"), {}), session.get("id"))
+        for key, value in given.items():
             found.append((key, (initial["stamp"], f"create-{session['incarnation']}"), value))
         for record in records:
             stamp = (record["stamp"], record["event_id"])
@@ -126,6 +131,16 @@ class Picture:
     def _state_document(self, kind: str, user: str) -> Document:
         partition = user if kind == "user_state" else f"app:{APP}"
         return self.states.get((kind, partition), {"state": {}, "stamps": {}})
+
+    def values_of(self, document: Document, owner: str | None = None) -> Document:
+        """The state in a document, with the large values that it names. Raises if they are not
+        whole."""
+        large = document.get("large", {})
+        return document.get("state", {}) | {
+            key: json.loads(_unpacked([self.values[each] for each in ids], ref))
+            for key, ref in large.items()
+            for ids in [_value_ids(owner or document["id"], ref)]
+        }
 
     def body(self, event: Document) -> Document:
         """The event with what its chunks hold, as far as they are whole."""
@@ -144,10 +159,21 @@ class Picture:
             f"{prefix}-{event['incarnation']}-{told['upload']}-{number:04d}"
             for number in range(told["count"])
         ]
-        packed = b"".join(base64.b64decode(self.chunks[each]["data"]) for each in ids)
-        raw = zlib.decompress(packed)
-        assert hashlib.sha256(raw).hexdigest() == told["sha256"]
-        return event | json.loads(raw)
+        return event | json.loads(_unpacked([self.chunks[each] for each in ids], told))
+
+
+def _unpacked(parts: list[Document], told: Document) -> bytes:
+    raw = zlib.decompress(b"".join(base64.b64decode(each["data"]) for each in parts))
+    assert hashlib.sha256(raw).hexdigest() == told["sha256"]
+    return raw
+
+
+def _value_ids(owner: str, ref: Document) -> list[str]:
+    prefix = f"value-{hashlib.sha256(owner.encode()).hexdigest()[:32]}"
+    return [
+        f"{prefix}-{ref['generation']}-{ref['value']}-{number:04d}"
+        for number in range(ref["count"])
+    ]
 
 
 def _everything(emulator: Emulator) -> Iterator[Document]:
@@ -214,14 +240,18 @@ def _session(picture: Picture, where: Where, history: History) -> list[str]:
     if (status == "active") == _in_force(done):
         problems.append(f"G6 {where}: status {status} at revision {revision} contradicts the log")
     if status in ("purging", "purged"):
-        if session["state"]:
+        if session["state"] or (status == "purged" and "large" in session):
             problems.append(f"purge {where}: the state is still there")
         return problems
     state = dict(history.initial[session["state"]["born"]])
     for record in done:
         state.update(_scope(record, ""))
-    if session["state"] != state:
-        problems.append(f"G3 {where}: state {session['state']} is not the fold {state}")
+    try:
+        found = picture.values_of(session)
+    except Exception as problem:
+        return [*problems, f"G3 {where}: a large value is lost ({problem!r})"]
+    if found != state:
+        problems.append(f"G3 {where}: state {found} is not the fold {state}")
     return problems
 
 
@@ -305,11 +335,13 @@ def _shared_state(picture: Picture, history: History, settled: bool) -> list[str
     for (kind, partition, key), changes in made.items():
         document = picture.states.get((kind, partition), {"state": {}, "stamps": {}})
         current = tuple(document["stamps"].get(key, (0, "")))
+        erased = document.get("erased", -1)
+        values = _whole_state(picture, document, problems)
         for stamp, value in changes:
             due = settled or (stamp[1] in history.stored and stamp[1] not in history.pending)
-            if due and stamp > current:
+            if due and stamp > current and stamp[0] > erased:
                 problems.append(f"G8 {kind} {key}: {value!r} of {stamp} is lost to {current}")
-            if stamp == current and document["state"].get(key) != value:
+            if stamp == current and values.get(key) != value:
                 problems.append(f"G8 {kind} {key}: not the value of {stamp}")
     for (kind, partition), document in picture.states.items():
         for key, (stamp, source) in document["stamps"].items():
@@ -317,9 +349,17 @@ def _shared_state(picture: Picture, history: History, settled: bool) -> list[str
             gone = source.startswith("create-") or _purged(picture, source)
             if (stamp, source) not in origins and not gone:
                 problems.append(f"G5 {kind} {key}: comes from {source}, which is not stored")
-        if document["state"].keys() != document["stamps"].keys():
+        if {*document["state"], *document.get("large", {})} != document["stamps"].keys():
             problems.append(f"G8 {kind}: keys without stamps, or stamps without keys")
     return problems
+
+
+def _whole_state(picture: Picture, document: Document, problems: list[str]) -> Document:
+    try:
+        return picture.values_of(document)
+    except Exception as problem:
+        problems.append(f"G8 {document['id']}: a large value is lost ({problem!r})")
+        return {}
 
 
 def _purged(picture: Picture, event_id: str) -> bool:

@@ -12,6 +12,7 @@ from google.adk.events import Event
 from google.adk.sessions import Session
 from google.genai import types
 
+from cosmos_emulator import Replicas
 from cosmosservice.errors import (
     AlreadyExistsError,
     SessionNotFoundError,
@@ -37,8 +38,8 @@ LARGE = random.Random(0).randbytes(22_000)
 class Stage:
     """A store, the process whose requests fail, and what it holds and was told."""
 
-    def __init__(self, **options: Any) -> None:
-        self.emulator = store()
+    def __init__(self, *, replicas: Replicas | None = None, **options: Any) -> None:
+        self.emulator = store(replicas)
         self.history = History()
         self.victim = Process(self.emulator, **options)
         self.session: Session | None = None  # the victim's
@@ -75,9 +76,18 @@ class Stage:
         history.stored[said.id] = (session.user_id, session.id)
 
 
-def say(name: str, *scopes: str, large: bool = False) -> Event:
+# Two documents of its own, where a value in the state's takes 32,000 bytes.
+LARGE_TEXT = random.Random(0).randbytes(18_000).hex()
+
+
+def large_value(name: str) -> list[str]:
+    return [name, LARGE_TEXT]
+
+
+def say(name: str, *scopes: str, large: bool = False, large_state: bool = False) -> Event:
     """An event whose id, and whose value in every scope, is its name; the same at every call."""
-    delta = {f"{scope}{'' if scope.endswith(':') else '_'}key": name for scope in scopes}
+    value = large_value(name) if large_state else name
+    delta = {f"{scope}{'' if scope.endswith(':') else '_'}key": value for scope in scopes}
     content = None
     if large:
         blob = types.Blob(data=LARGE, mime_type="image/png")
@@ -180,10 +190,10 @@ def creating(born: str, **state: Any) -> Callable[[Stage, Process], Awaitable[No
     return run
 
 
-def appending(name: str, *scopes: str, large: bool = False):
+def appending(name: str, *scopes: str, **options: bool):
     async def run(stage: Stage, process: Process) -> None:
         if stage.event is None:
-            stage.event = say(name, *scopes, large=large)
+            stage.event = say(name, *scopes, **options)
         session = stage.session
         if process is not stage.victim:
             session = await process.service.get_session(**THIS)
@@ -211,6 +221,26 @@ async def purge(stage: Stage, process: Process) -> None:
     stage.history.purged.add(WHERE)
 
 
+async def with_large_values(stage: Stage) -> None:
+    await begun(stage)
+    said = say("values", "own", "user:", large_state=True)
+    await stage.append(stage.victim, stage.session, said)
+    await stage.victim.service.flush()
+
+
+async def purge_user(stage: Stage, process: Process) -> None:
+    await process.service.purge_user(**WHO, include_state=True)
+    stage.history.purged.add(WHERE)
+
+
+def iterating(*names: str):
+    async def run(_: Stage, process: Process) -> None:
+        found = [each.id async for each in process.service.iter_events(**THIS, page_size=1)]
+        assert found == list(names)
+
+    return run
+
+
 async def repair(_: Stage, process: Process) -> None:
     await process.service.repair_session(**THIS)
 
@@ -219,6 +249,8 @@ ONE = {"born": "first", "own_key": "one"}
 TWO = ONE | {"own_key": "two", "user:key": "two", "app:key": "two"}
 OTHER = ONE | {"own_key": "other", "user:key": "other", "app:key": "other"}
 AGAIN = {"born": "again", "user:key": "two", "app:key": "two"}
+
+VALUES, MORE = large_value("values"), large_value("more")
 
 OPERATIONS = [
     Operation(
@@ -310,6 +342,34 @@ OPERATIONS = [
         get,
         (["one", "other"], OTHER),
         (["one", "other"], OTHER),
+    ),
+    Operation(
+        "append of large values",
+        with_large_values,
+        appending("more", "own", "user:", large_state=True),
+        (["one", "values"], ONE | {"own_key": VALUES, "user:key": VALUES}),
+        (["one", "values", "more"], ONE | {"own_key": MORE, "user:key": MORE}),
+    ),
+    Operation(
+        "purge of a user with large values",
+        with_large_values,
+        purge_user,
+        (["one", "values"], ONE | {"own_key": VALUES, "user:key": VALUES}),
+        None,
+    ),
+    Operation(
+        "purge of a user with state",
+        with_large,
+        purge_user,
+        (["one", "large"], ONE | {"own_key": "large"}),
+        None,
+    ),
+    Operation(
+        "iteration",
+        with_deltas,
+        iterating("one", "two"),
+        (["one", "two"], TWO),
+        (["one", "two"], TWO),
     ),
     Operation("repair", behind, repair, (["one", "other"], OTHER), (["one", "other"], OTHER)),
 ]

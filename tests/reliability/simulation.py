@@ -21,9 +21,10 @@ from functools import lru_cache
 from typing import Any, TypeVar
 from unittest import mock
 
-from cosmos_emulator import Emulator
+from cosmos_emulator import Emulator, Replicas
 from cosmos_emulator.faults import ConnectionDropped
 from cosmos_emulator.messages import Request, Response
+from cosmos_emulator.storage import Storage
 from cosmos_emulator.transports import EmulatorAsyncTransport
 from cosmosservice import CosmosSessionService
 from cosmosservice.hosting.io_thread import IoThread
@@ -246,11 +247,18 @@ class Wire:
             raise Killed
 
 
-def store() -> Emulator:
-    """An emulator that has the containers, and nothing in them."""
-    emulator = Emulator()
-    emulator._storage._connection.deserialize(_empty_store())
-    return emulator
+def store(replicas: Replicas | None = None) -> Emulator:
+    """An emulator that has the containers, and nothing in them. Lag goes by virtual time."""
+    with mock.patch.object(Storage, "__init__", _filled):
+        return Emulator(replicas=replicas)
+
+
+def _filled(storage: Storage, path: str) -> None:
+    _open(storage, path)
+    storage._connection.deserialize(_empty_store())
+
+
+_open = Storage.__init__
 
 
 @lru_cache(maxsize=1)
@@ -260,7 +268,7 @@ def _empty_store() -> bytes:
     async def open_and_close(emulator: Emulator) -> None:
         await CosmosSessionService.embedded(emulator).list_sessions(app_name="none")
 
-    with Emulator() as emulator:
+    with mock.patch.object(Storage, "__init__", _open), Emulator() as emulator:
         worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
         worker.start()
         worker.join()
