@@ -188,3 +188,45 @@ async def test_a_large_initial_state_is_in_the_log_too(open_service, service):
     await service.flush()
     assert (await open_service().get_session_at(**THIS, at=0)).state == state
     assert (await reload(open_service(), session)).state == {"large": "small"}
+
+
+async def test_a_session_that_was_restored_before_its_first_event_keeps_its_beginning(open_service):
+    service = open_service()
+    await service.create_session(**THIS, state={"a": 0, "kept": 1})
+    await service.delete_session(**THIS)
+    await service.restore_session(**THIS)
+    session = await open_service().get_session(**THIS)
+    writer = open_service()
+    await writer.append_event(session, event("1", delta={"a": 1}, id="e1"))
+    await writer.flush()
+    assert (await open_service().get_session_at(**THIS, at=2)).state == {"a": 0, "kept": 1}
+    assert (await open_service().get_session_at(**THIS, at="e1")).state == {"a": 1, "kept": 1}
+
+
+async def test_a_fork_whose_source_is_purged_meanwhile_leaves_nothing(
+    open_service, session, emulator
+):
+    service, other = open_service(), open_service()
+    await other.get_session(**THIS)
+
+    async def purge(_):
+        await other.purge_session(**THIS)
+        assert await open_service().get_session(**WHO, session_id="fork") is None
+
+    emulator.faults.call(purge, when="after", operation="create", container="sessions")
+    with pytest.raises(SessionNotFoundError, match="was erased while it was copied"):
+        await service.fork_session(**THIS, new_session_id="fork")
+    emulator.faults.clear()
+    with raw_store(emulator) as raw:
+        kinds = {each["document_type"] for each in raw.events.all()}
+    assert "adk_event" not in kinds
+
+
+async def test_values_of_a_session_that_was_created_anew_are_purged_with_it(open_service, emulator):
+    service = open_service()
+    await service.create_session(**THIS, state={"large": os.urandom(50_000).hex()})
+    await service.delete_session(**THIS)
+    await service.create_session(**THIS, state={"large": os.urandom(50_000).hex()})
+    await service.purge_session(**THIS)
+    with raw_store(emulator) as raw:
+        assert raw.sessions.all(document_type="state_value") == []

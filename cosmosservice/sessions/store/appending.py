@@ -146,6 +146,9 @@ class Appending:
         """The state that the session was created with. The first event keeps it, so that the log
         tells everything. None if the session has events by now."""
         document = self._documents.known(key) or await self._documents.read(key)
+        if document is None or document.incarnation != marker.incarnation:  # an old read, perhaps
+            await self._documents.probe(key)
+            document = await self._documents.read(key)
         if document is None or document.incarnation != marker.incarnation:
             return None
         if document.revision != marker.seq:
@@ -189,7 +192,9 @@ class Appending:
                 await self._log.discard(key, record)
                 raise refused
             telemetry.conflict("rebased")
-            record.initial = None
+            if record.initial is not None:  # it belongs to the first event alone
+                await self._log.discard(key, record)
+                record.initial, record.chunks, record.upload = None, None, ""
             newer += found
             marker = Marker(marker.incarnation, found[-1].seq)
 

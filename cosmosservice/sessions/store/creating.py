@@ -35,7 +35,7 @@ from cosmosservice.sessions.store.session_documents import SessionDocument, Sess
 from cosmosservice.sessions.store.sizes import Sizes
 from cosmosservice.sessions.store.snapshot import Snapshot
 from cosmosservice.sessions.store.state import NO_STATE, State
-from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments
+from cosmosservice.sessions.store.state_documents import NO_CHANGES, StateDocument, StateDocuments
 
 T = TypeVar("T")
 
@@ -95,7 +95,10 @@ class Creating:
         self, document: SessionDocument, shared: Pair[StateDocument], state: Scoped
     ) -> Snapshot:
         """The new session, once its user and app state is merged."""
-        changes = await self._documents.initial_changes(document)
+        try:
+            changes = await self._documents.initial_changes(document)
+        except NotFound:  # somebody else has merged them, and removed the large values
+            changes, shared = NO_CHANGES, await self._states.read_shared(document.key)
         await self._states.merge_shared(document.key, changes)
         return Snapshot(
             document.key,
@@ -150,6 +153,7 @@ class Creating:
             elif not _outlives(creation.ttl, current):
                 await self._lifecycle.announce_purge(current)
                 current = None
+        await self._discard(creation, current)
         raise UnavailableError(
             f"create_session: session {key.session_id!r} is being created and deleted by too many"
             " other writers. Nothing was stored."
@@ -175,7 +179,7 @@ class Creating:
         if current is None:
             return await self._documents.create(key, body)
         document = await self._documents.replace(current, body)
-        await self._values.discard(key, current.named, NO_STATE, {})
+        await self._values.discard(key, NO_STATE, current.named)
         return document
 
     async def _stored(self, creation: _Creation, incarnation: str, values: Document) -> State:
@@ -203,9 +207,9 @@ class Creating:
             self._views.put(document.key, view)
         return document
 
-    async def _discard(self, creation: _Creation, document: SessionDocument) -> None:
+    async def _discard(self, creation: _Creation, document: SessionDocument | None) -> None:
         """Removes the large values of attempts that did not succeed."""
-        others = creation.mine - {document.incarnation}
+        others = creation.mine - ({document.incarnation} if document is not None else set())
         if creation.has_large_values and others:
             with contextlib.suppress(StorageError):
                 await self._values.erase(creation.key, others.__contains__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -11,7 +11,9 @@ class Erased:
 
     documents: int = 0  # records that lost their content, chunks and values that were removed
     stamp: int = 0
+    incarnations: dict[str, int] = field(default_factory=dict)  # and the first place of each
 
     def add(self, other: Erased) -> None:
         self.documents += other.documents
         self.stamp = max(self.stamp, other.stamp)
+        self.incarnations |= other.incarnations

@@ -70,9 +70,8 @@ class Erasure:
             key, lambda body: _incarnation(body) == own or 0 < _place(body) <= revision
         )
         now = self._clock.now()
-        erased.documents += await self._values.erase(
-            key, lambda generation: generation == own, before=now - DAY
-        )
+        dead = {own} | {name for name, place in erased.incarnations.items() if place <= revision}
+        erased.documents += await self._values.erase(key, dead.__contains__, before=now - DAY)
         erased.stamp = max(erased.stamp, document.initial_stamp)
         body = document.without("replaced", "initial", "pending", "large", "expires_at") | {
             "status": PURGED,
@@ -113,6 +112,8 @@ class Erasure:
             lambda body: _incarnation(body) != own and 0 < _place(body) < first,
             strangers=False,
         )
+        dead = {n for n, place in erased.incarnations.items() if n != own and place < first}
+        erased.documents += await self._values.erase(document.key, dead.__contains__)
         try:
             await self._documents.replace(document, document.without("replaced"))
         except (PreconditionFailed, NotFound):
@@ -153,6 +154,8 @@ class Erasure:
         parameters = {"first": key.first_chunk_id, "last": key.last_id}
         found = await self._container.query(ERASABLE, parameters, key.session_id)
         for body in found:
+            if place := _place(body):
+                erased.incarnations.setdefault(_incarnation(body), place)
             if isinstance(stamp := body.get("stamp"), int | float):
                 erased.stamp = max(erased.stamp, int(stamp))
                 self._clock.observe(int(stamp))

@@ -14,9 +14,22 @@ from dataclasses import replace
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
-from cosmosservice.errors import AlreadyExistsError, StorageError
+from cosmosservice.account.retries import CONTENTION
+from cosmosservice.errors import (
+    AlreadyExistsError,
+    SessionNotFoundError,
+    StorageError,
+    UnavailableError,
+)
 from cosmosservice.sessions.store.clock import HybridClock
-from cosmosservice.sessions.store.documents import ACTIVE, FORKING, session_document
+from cosmosservice.sessions.store.documents import (
+    ACTIVE,
+    FORKING,
+    PURGED,
+    PURGING,
+    session_document,
+)
+from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import SessionKey, new_incarnation, record_ttl, retention_of
 from cosmosservice.sessions.store.large_values import LargeValues
@@ -36,12 +49,14 @@ class Forking:
         values: LargeValues,
         log: EventLog,
         views: LogViews,
+        erasure: Erasure,
         clock: HybridClock,
     ) -> None:
         self._documents = documents
         self._values = values
         self._log = log
         self._views = views
+        self._erasure = erasure
         self._clock = clock
 
     async def fork(self, past: Past, target: SessionKey) -> None:
@@ -86,7 +101,11 @@ class Forking:
                     " Nothing was stored."
                 ) from None
             document = found  # the answer to our write was lost
-        await self._copy(document, records)
+        if not await self._finish(document, records):
+            raise SessionNotFoundError(
+                f"{current_operation.get()}: session {source.session_id!r} was erased while it was"
+                " copied. Nothing of the fork is left."
+            )
 
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes a fork that was interrupted. False if its source is gone."""
@@ -99,7 +118,7 @@ class Forking:
         records = await self._source_records(key, source)
         if records is None:
             return False
-        await self._copy(document, records)
+        await self._finish(document, records)
         return True
 
     async def _source_records(self, key: SessionKey, source: Document) -> list[Record] | None:
@@ -110,7 +129,33 @@ class Forking:
         events = [record for record in found if record.is_event and not record.lost]
         return events if len(events) == int(source["events"]) else None
 
+    async def _finish(self, document: SessionDocument, records: list[Record]) -> bool:
+        """Whether the fork is complete, by whomever. False if it was ended: its source is gone."""
+        key, incarnation = document.key, document.incarnation
+        current: SessionDocument | None = document
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            gone = current is None or current.incarnation != incarnation
+            if current is None or gone or current.status in (PURGING, PURGED):
+                # What was copied after the purge has looked for it must go too.
+                await self._erasure.sweep(key)
+                await self._values.erase(key, incarnation.__eq__)
+                return False
+            if current.status != FORKING:
+                return True
+            try:
+                await self._copy(current, records)
+                return True
+            except (PreconditionFailed, NotFound):  # somebody else was faster
+                await self._documents.probe(key)
+                current = await self._documents.read(key)
+        raise UnavailableError(
+            f"{current_operation.get()}: the document of session {key.session_id!r} has too many"
+            " writers at once. Reading the session completes the fork."
+        )
+
     async def _copy(self, document: SessionDocument, records: list[Record]) -> None:
+        """Raises PreconditionFailed or NotFound if somebody else was faster."""
         key, incarnation = document.key, document.incarnation
         copies = []
         for seq, record in enumerate(records, 1):
@@ -130,14 +175,13 @@ class Forking:
             with contextlib.suppress(Conflict):  # copied by an earlier attempt
                 await self._log.append(key, copy, record_ttl(incarnation))
             copies.append(copy)
-        mine: dict[str, Document] = {}
+        uploads: list[Document] = []
         wanted = fold(document.state, copies)
         state = await self._values.stored(
-            key, incarnation, wanted, document.state, mine, record_ttl(incarnation)
+            key, incarnation, wanted, document.state, uploads, record_ttl(incarnation)
         )
         followed = document.followed(copies, state, self._clock.now())
         body = {name: value for name, value in followed.items() if name != "source"}
-        with contextlib.suppress(PreconditionFailed, NotFound):  # completed by another process
-            await self._documents.replace(document, body | {"status": ACTIVE})
-            await self._values.discard(key, document.state, state, mine)
         self._views.drop(key)
+        await self._documents.replace(document, body | {"status": ACTIVE})
+        await self._values.discard(key, state, document.state, uploads)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from cosmosservice.account.cache import Cache
@@ -71,29 +71,29 @@ class LargeValues:
         generation: str,
         state: State,
         known: State = NO_STATE,
-        mine: dict[str, Document] | None = None,
+        uploads: list[Document] | None = None,
         ttl: int | None = None,
     ) -> State:
         """The state with its large values stored.
 
-        A value that the document has now (`known`) is not stored again, nor is one that an
-        earlier attempt of the caller stored in this generation (`mine`).
+        A value that the document has now (`known`) is not stored again. What is stored is added
+        to `uploads`, for `discard`. Nothing that an earlier attempt stored is used again: if that
+        attempt succeeded and its answer was lost, others may have removed it since.
         """
         found = _to_move(state.inline)
         if not found:
             return state
-        there = {
+        stored = {
             str(ref.get("sha256")): ref for ref in known.large.values() if isinstance(ref, dict)
         }
-        mine = {} if mine is None else mine
         refs = {}
         for name, raw in found.items():
             sha256 = checksum(raw)
-            ref = there.get(sha256) or mine.get(f"{generation} {sha256}")
-            if ref is None:
-                ref = await self._store(key, generation, raw, ttl)
-                mine[f"{generation} {sha256}"] = ref
-            refs[name] = ref
+            if sha256 not in stored:
+                stored[sha256] = await self._store(key, generation, raw, ttl)
+                if uploads is not None:
+                    uploads.append(stored[sha256])
+            refs[name] = stored[sha256]
         inline = {name: value for name, value in state.inline.items() if name not in found}
         return State(inline, state.large | refs)
 
@@ -141,12 +141,12 @@ class LargeValues:
         return from_json(known.raw)
 
     async def discard(
-        self, key: ValuesKey, before: State, now: State, mine: Mapping[str, Document]
+        self, key: ValuesKey, now: State, before: State = NO_STATE, uploads: Sequence[Any] = ()
     ) -> None:
-        """Removes what the version before named, or the caller stored, and the document does not
-        name now. What this misses goes with the document, at the latest."""
+        """Removes what the version before named, or the caller stored, and the newest version,
+        which is `now`, does not name. What this misses is removed with the document."""
         kept = {ref.get("value") for ref in now.large.values() if isinstance(ref, dict)}
-        for ref in [*before.large.values(), *mine.values()]:
+        for ref in [*before.large.values(), *uploads]:
             if isinstance(ref, dict) and ref.get("value") not in kept:
                 try:
                     await self._remove(_ids(key, ref), key)

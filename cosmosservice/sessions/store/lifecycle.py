@@ -243,6 +243,8 @@ class Lifecycle:
         if document.status == PURGING:
             await self._erasure.complete(document)
             return True
+        if self.has_expired(document):
+            return False
         if document.status == ACTIVE and is_deleted(await self._tail(document)):
             await self._projector.project(document.key, document.incarnation)
             return True

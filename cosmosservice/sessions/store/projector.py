@@ -33,6 +33,7 @@ from cosmosservice.sessions.store.retention import (
     must_renew_records,
 )
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
+from cosmosservice.sessions.store.state import NO_STATE
 from cosmosservice.sessions.store.state_documents import StateDocuments, newest, record_changes
 
 logger = logging.getLogger("cosmosservice")
@@ -178,28 +179,50 @@ class Projector:
         that event changes would be missing from the state for good. `appended` is the place of
         an event that this process stored, if it did. Says whether it wrote the document.
         """
-        mine: dict[str, Document] = {}
+        uploads: list[Document] = []
         async with self._locks.of(key):
-            for attempt in CONTENTION:
-                await CONTENTION.pause(attempt)
-                current = await self._current(key, incarnation)
-                if current is None:
-                    await self._report_unseen(key, incarnation, appended)
-                    return False
-                found = await self._new_records(key, current)
-                records = _readable(key, found, accept_loss)
-                if not records and not current.initial and not self._renewal_due(current):
-                    return False
+            written = await self._project(key, incarnation, appended, accept_loss, uploads)
+            if uploads and not written:
+                await self._discard(key, incarnation, uploads)
+            return written
+
+    async def _project(
+        self,
+        key: SessionKey,
+        incarnation: str,
+        appended: int,
+        accept_loss: bool,
+        uploads: list[Document],
+    ) -> bool:
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            current = await self._current(key, incarnation)
+            if current is None:
+                await self._report_unseen(key, incarnation, appended)
+                return False
+            found = await self._new_records(key, current)
+            records = _readable(key, found, accept_loss)
+            if not records and not current.initial and not self._renewal_due(current):
+                return False
+            try:
                 await self._settle(key, current, found)
-                try:
-                    await self._write(current, records, mine)
-                except (PreconditionFailed, NotFound):
-                    self._documents.forget(key)
-                    continue
-                telemetry.repaired(sum(not record.appended_here for record in records))
-                return True
-            logger.warning("Session %s: its document has too many writers at once.", key.tenant)
-            return False
+                await self._write(current, records, uploads)
+            except (PreconditionFailed, NotFound):
+                self._documents.forget(key)
+                continue
+            telemetry.repaired(sum(not record.appended_here for record in records))
+            return True
+        logger.warning("Session %s: its document has too many writers at once.", key.tenant)
+        return False
+
+    async def _discard(self, key: SessionKey, incarnation: str, uploads: list[Document]) -> None:
+        """Removes the large values that attempts without success have stored, but for what the
+        document names: the answer to one of them may have been lost."""
+        await self._documents.probe(key)
+        newest_one = await self._documents.read(key)
+        mine = newest_one is not None and newest_one.incarnation == incarnation
+        kept = newest_one.named if newest_one is not None and mine else NO_STATE
+        await self._values.discard(key, kept, uploads=uploads)
 
     async def _current(self, key: SessionKey, incarnation: str) -> SessionDocument | None:
         """The document, if it is still that of a living session of this incarnation."""
@@ -252,7 +275,7 @@ class Projector:
             record.settled = True
 
     async def _write(
-        self, current: SessionDocument, records: list[Record], mine: dict[str, Document]
+        self, current: SessionDocument, records: list[Record], uploads: list[Document]
     ) -> None:
         key, incarnation = current.key, current.incarnation
         fields: Document = {}
@@ -261,11 +284,11 @@ class Projector:
             fields["events_renewed_at"] = self._clock.now()
         wanted = fold(current.state, records)
         state = await self._values.stored(
-            key, incarnation, wanted, current.state, mine, record_ttl(incarnation)
+            key, incarnation, wanted, current.state, uploads, record_ttl(incarnation)
         )
         body = current.followed(records, state, self._clock.now()) | fields
         await self._documents.replace(current, body)
-        await self._values.discard(key, current.named, state, mine)
+        await self._values.discard(key, state, current.named, uploads)
 
     async def _report_unseen(self, key: SessionKey, incarnation: str, appended: int) -> None:
         """The log alone decides an append, and does not know that its session has expired. A

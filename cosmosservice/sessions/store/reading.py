@@ -153,7 +153,7 @@ class SessionReader:
             Marker(
                 document.incarnation,
                 max(last, document.revision),
-                is_new=max(last, document.revision) < document.first_seq,
+                is_new=_is_new(document, records),
             ),
             _newest_events(known, records, count),
             Scoped(state, Pair(of_user, of_app)),
@@ -234,6 +234,13 @@ class SessionReader:
             )
             records = earlier + records
         return records, min(begin, records[0].seq) if records else begin
+
+
+def _is_new(document: SessionDocument, records: list[Record]) -> bool:
+    """Whether the session has no events yet, as far as the records in hand tell."""
+    last = max(records[-1].seq if records else 0, document.revision)
+    whole = last - document.first_seq + 1 == len(records)
+    return whole and not any(record.is_event for record in records)
 
 
 def _joined(

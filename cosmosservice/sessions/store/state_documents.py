@@ -7,7 +7,7 @@ order does not matter, so anybody may apply anything again: an append, a repair,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -214,7 +214,7 @@ class StateDocuments:
             except (Conflict, PreconditionFailed, NotFound):
                 continue
             self._cache.drop(key)
-            values = await self._values.erase(key, str(stamp).__ne__)
+            values = await self._values.erase(key, _is_before(stamp))
             return values + bool(current.stamps)
         raise self._crowded(key)
 
@@ -237,17 +237,17 @@ class StateDocuments:
 
     async def _write(self, key: StateKey, changes: Changes) -> None:
         known: StateDocument | None = self._cache.get(key)
-        mine: dict[str, Document] = {}
+        uploads: list[Document] = []
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             current = known if known is not None else await self.read(key)
             known = None
             if not current.missing(changes):  # somebody else merged or erased them
-                await self._values.discard(key, State(), current.state, mine)
+                await self._values.discard(key, current.state, uploads=uploads)
                 return
             new = current.merged(changes)
             new.state = await self._values.stored(
-                key, str(new.erased), new.state, current.state, mine
+                key, str(new.erased), new.state, current.state, uploads
             )
             document = state_document(key, new.state, new.stamps, new.erased)
             try:
@@ -257,8 +257,11 @@ class StateDocuments:
                 continue
             new.size = _bytes(document)
             self._remember(new)
-            await self._values.discard(key, current.state, new.state, mine)
+            await self._values.discard(key, new.state, current.state, uploads)
             return
+        if uploads:
+            newest_one = await self.read_newest(key)
+            await self._values.discard(key, newest_one.state, uploads=uploads)
         raise self._crowded(key)
 
     async def _put(self, document: Document, etag: str | None) -> str:
@@ -290,6 +293,11 @@ class _Merge:
     changes: Changes = field(default_factory=dict)
     started: bool = False
     task: asyncio.Task[None] | None = None
+
+
+def _is_before(stamp: int) -> Callable[[str], bool]:
+    """Of generations: a later erasure may have begun one that is newer."""
+    return lambda generation: not generation.isdecimal() or int(generation) < stamp
 
 
 async def _shielded(task: asyncio.Task[None]) -> None:

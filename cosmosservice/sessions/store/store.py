@@ -61,7 +61,7 @@ class SessionStore:
 
         self.projector = Projector(documents, states, values, log, views, stamps, renew, timeout)
         self.erasure = Erasure(documents, values, log, views, stamps)
-        self.forking = Forking(documents, values, log, views, stamps)
+        self.forking = Forking(documents, values, log, views, self.erasure, stamps)
         self.lifecycle = Lifecycle(
             documents, log, self.projector, self.erasure, self.forking, views, stamps
         )
