@@ -20,6 +20,7 @@ from cosmosservice.account.charges import (
     RequestCharge,
     answers_so_far,
     current_operation,
+    operation_named,
 )
 from cosmosservice.account.failures import BatchRefused, Failure, NotFound, PreconditionFailed
 from cosmosservice.account.retries import REQUEST
@@ -74,7 +75,7 @@ class Container:
         keeps the tokens of all such containers as one: it would demand versions of this one that
         it never had, or show older ones than this client has written.
         """
-        with contextlib.suppress(NotFound):
+        with operation_named("connect"), contextlib.suppress(NotFound):
             await self.read("none", "none")
 
     async def create(self, document: Document) -> str:

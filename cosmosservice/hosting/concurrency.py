@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import Coroutine, Hashable
 from typing import Any, Literal, TypeVar
 
 GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
 
-_BACKOFF = 0.005  # seconds
 T = TypeVar("T")
 
 
@@ -24,12 +22,6 @@ async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-async def backoff(attempt: int) -> None:
-    """The pause of those who contend for one document: grows with the attempts, jittered, so that
-    they do not meet again. At most 100 ms, and none before the first attempt."""
-    await asyncio.sleep(_BACKOFF * min(max(attempt, 0), 20) * random.uniform(0.2, 1))
 
 
 class Locks:

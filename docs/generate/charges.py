@@ -49,7 +49,8 @@ class _Meter:
         self._spent: list[RequestCharge] = []
 
     def __call__(self, charge: RequestCharge) -> None:
-        self._spent.append(charge)
+        if charge.operation != "connect":
+            self._spent.append(charge)
 
     def reset(self) -> None:
         self._spent.clear()
