@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import math
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.session_objects import Holding, event_object, session_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.pages import Wanted
 from cosmosservice.sessions.store.records import Record, event_record
 from cosmosservice.sessions.stores import SessionStores
 
@@ -54,6 +57,8 @@ class SessionPage:
 
     sessions: list[Session]
     continuation: str | None
+    titles: list[str]
+    """The title of each of the sessions, in their order; empty where there is none."""
 
 
 class SessionOptions(TypedDict, total=False):
@@ -227,7 +232,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     ) -> ListSessionsResponse:
         """Oldest update first. All of them: see list_sessions_page for many."""
         found, _ = await self._run(
-            "list_sessions", lambda store: store.listing.page(app_name, user_id)
+            "list_sessions", lambda store: store.listing.page(Wanted(app_name, user_id))
         )
         return ListSessionsResponse(sessions=[session_object(each) for each in found])
 
@@ -239,24 +244,56 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         limit: int = 50,
         continuation: str | None = None,
         deleted: bool = False,
+        newest_first: bool = False,
+        updated_after: datetime.datetime | float | None = None,
+        updated_before: datetime.datetime | float | None = None,
+        title: str | None = None,
     ) -> SessionPage:
-        """Up to `limit` sessions, oldest update first; `continuation` from the page before.
+        """Up to `limit` sessions, and their titles.
 
-        With `deleted`, those that can be restored instead.
+        A session's title is what ADK's web interface calls it (`displayName` in the state's
+        `__session_metadata__`) or, without that, the first words of the user.
+
+        Args:
+          limit: how many at most.
+          continuation: that of the page before. The other arguments, but for `limit`, must be the
+            same.
+          deleted: those that can be restored instead.
+          newest_first: the last updated first. Default: oldest update first, as list_sessions.
+          updated_after: those that were updated then or later: a datetime with a time zone, or
+            seconds since 1970.
+          updated_before: those that were updated before.
+          title: those with this text in the title, in upper or lower case.
         """
         if limit < 1:
             raise ValueError("limit must be at least 1.")
+        wanted = Wanted(
+            app_name,
+            user_id,
+            DELETED if deleted else ACTIVE,
+            newest_first,
+            _seconds("updated_after", updated_after),
+            _seconds("updated_before", updated_before),
+            _part_of_title(title),
+        )
         found, following = await self._run(
             "list_sessions",
-            lambda store: store.listing.page(
-                app_name,
-                user_id,
-                limit=limit,
-                continuation=continuation,
-                status=DELETED if deleted else ACTIVE,
-            ),
+            lambda store: store.listing.page(wanted, limit=limit, continuation=continuation),
         )
-        return SessionPage([session_object(each) for each in found], following)
+        sessions = [session_object(each) for each in found]
+        return SessionPage(sessions, following, [each.title for each in found])
+
+    async def count_sessions(
+        self, *, app_name: str, user_id: str | None = None, deleted: bool = False
+    ) -> int:
+        """How many sessions a user has or, without a `user_id`, an app.
+
+        With `deleted`, those that can be restored instead.
+        """
+        status = DELETED if deleted else ACTIVE
+        return await self._run(
+            "count_sessions", lambda store: store.listing.count(app_name, user_id, status)
+        )
 
     def iter_events(
         self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
@@ -338,6 +375,32 @@ def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
 def _blank(session_id: str) -> bool:
     """Whether nothing is left of it without white space, so that it names no session."""
     return not session_id or (isinstance(session_id, str) and session_id.isspace())
+
+
+def _seconds(name: str, value: datetime.datetime | float | None) -> float | None:
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{name} has no time zone: give it one, such as datetime.UTC.")
+        return value.timestamp()
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise ValueError(f"{name} is a datetime, or a number of seconds since 1970.")
+    return float(value)
+
+
+def _part_of_title(title: str | None) -> str | None:
+    if title is None or title == "":
+        return None
+    if not isinstance(title, str):
+        raise ValueError("title is text that is looked for in the titles.")
+    if title[0] in "*%" or title[-1] in "*%":
+        raise ValueError(
+            "title is looked for as it is, anywhere in the titles. There are no wildcards: leave"
+            " out the * or % at its beginning or end."
+        )
+    return title
 
 
 def _check_ttl(ttl: int | None) -> None:

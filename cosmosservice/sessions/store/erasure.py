@@ -69,7 +69,8 @@ class Erasure:
             key, lambda generation: generation == own, before=now - DAY
         )
         erased.stamp = max(erased.stamp, document.initial_stamp)
-        body = document.without("replaced", "initial", "pending", "large", "expires_at") | {
+        personal = ("replaced", "initial", "pending", "large", "title")
+        body = document.without("expires_at", *personal) | {
             "status": PURGED,
             "updated_at": iso(now),
             "state": {},

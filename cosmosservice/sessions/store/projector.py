@@ -33,7 +33,9 @@ from cosmosservice.sessions.store.retention import (
     must_renew_records,
 )
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
+from cosmosservice.sessions.store.state import State
 from cosmosservice.sessions.store.state_documents import StateDocuments, newest, record_changes
+from cosmosservice.sessions.store.titles import BEGINNING, display_name, first_words
 
 logger = logging.getLogger("cosmosservice")
 
@@ -263,9 +265,32 @@ class Projector:
         state = await self._values.stored(
             key, incarnation, wanted, current.state, mine, record_ttl(incarnation)
         )
+        fields["title"] = await self._title(current, records, state)
         body = current.followed(records, state, self._clock.now()) | fields
         await self._documents.replace(current, body)
         await self._values.discard(key, current.named, state, mine)
+
+    async def _title(
+        self, current: SessionDocument, records: list[Record], state: State
+    ) -> str | None:
+        """The title after these records; None if that cannot be told yet."""
+        name, known = display_name(state), current.body.get("title")
+        if name:
+            return name
+        if isinstance(known, str) and not display_name(current.state):
+            return known or first_words(records)
+        # Stored before there were titles, or its name was taken away: the log knows.
+        begin, view = current.first_seq, self._views.of(current.key)
+        if current.revision < begin:
+            return first_words(records)
+        if view is not None and view.incarnation == current.incarnation and view.whole:
+            return first_words(view.records)
+        found = await self._log.read(
+            current.key, current.incarnation, after=begin - 1, limit=BEGINNING
+        )
+        if missing_places(found, begin, begin):
+            return None
+        return first_words(found) or first_words(records)
 
     async def _report_unseen(self, key: SessionKey, incarnation: str, appended: int) -> None:
         """The log alone decides an append, and does not know that its session has expired. That

@@ -18,3 +18,4 @@ class Snapshot:
     records: list[Record]
     state: Scoped
     last_update_time: float
+    title: str = ""  # of a listed one
