@@ -70,6 +70,7 @@ class SessionOptions(TypedDict, total=False):
     on_conflict: OnConflict
     ttl: int | None
     recent_events: int | None
+    since_compaction: bool | None
     cache_bytes: int
     ensure: Ensure | None
     timeout: float | None
@@ -104,6 +105,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         on_conflict: OnConflict = "raise",
         ttl: int | None = None,
         recent_events: int | None = None,
+        since_compaction: bool | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         ensure: Ensure | None = None,
         timeout: float | None = None,
@@ -127,6 +129,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             loaded: "raise" StaleSessionError, or "rebase" onto the newer events.
           ttl: seconds without use after which a session and its events disappear.
           recent_events: how many events a get without a config loads; None: all.
+          since_compaction: a get without a config loads only what ADK's summaries of old events
+            do not cover. The prompt stays the same. Default: COSMOSDB_SINCE_COMPACTION, or False.
           cache_bytes: how much of what it has seen the service keeps in memory.
           ensure: "create" missing containers, "verify" them, or "never" look. Default: create
             with a key, verify with Entra ID, which may not create.
@@ -166,6 +170,11 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             allow_multiple_write_regions=allow_multiple_write_regions or None,
             _emulator=_emulator,
         )
+        if since_compaction is None:
+            since_compaction = settings.since_compaction
+        if since_compaction and recent_events is not None:
+            raise ConfigurationError("recent_events and since_compaction exclude each other.")
+        self._since_compaction = since_compaction
         self._stores = SessionStores(
             settings, cache_bytes=cache_bytes, rebase=on_conflict == "rebase"
         )
@@ -219,7 +228,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         if count is not None and count < 0:
             raise ValueError("num_recent_events must be greater than or equal to 0.")
         after = config.after_timestamp if config is not None else None
-        snapshot = await self._run("get_session", lambda store: store.reader.read(key, count))
+        since = self._since_compaction and config is None
+        snapshot = await self._run(
+            "get_session", lambda store: store.reader.read(key, count, since_compaction=since)
+        )
         if snapshot is None:
             return None
         if after is not None:
@@ -336,6 +348,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             session.state.update(temp_only(delta))
             event.actions.state_delta = without_temp(delta)
         key = SessionKey.of(session.app_name, session.user_id, session.id)
+        if event.actions and event.actions.rewind_before_invocation_id:
+            await self._must_be_whole(key, session)
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
         holder = Holding(session, event, asyncio.get_running_loop())
@@ -345,6 +359,19 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             grace=GRACE,
         )
         return event
+
+    async def _must_be_whole(self, key: SessionKey, session: Session) -> None:
+        """ADK finds out from the events what the state was before the rewind. With some of them
+        missing it would take back what they changed."""
+        if not self._since_compaction and self._recent_events is None:
+            return
+        whole = await self._run("append_event", lambda store: store.reader.read(key))
+        if whole is not None and len(session.events) < len(whole.records):
+            raise ValueError(
+                "append_event: a rewind needs a session with all its events, and since_compaction"
+                " or recent_events left some out. Rewind with a service without them. Nothing was"
+                " stored."
+            )
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The user's state, keys without `user:`."""

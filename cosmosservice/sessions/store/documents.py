@@ -11,7 +11,7 @@ Sessions container, partition key /user_id.
 
     session      session_id, user_id, app_name, status, incarnation, first_seq, revision,
                  state, large?, title, last_update_time, created_at, updated_at, initial?,
-                 replaced?, ttl?, expires_at?, events_renewed_at?
+                 replaced?, load?, ttl?, expires_at?, events_renewed_at?
     user_state   user_id, app_name, state, large?, stamps, erased?
     app_state    the same, in a partition of its own
     state_value  a part of a large value of one of these

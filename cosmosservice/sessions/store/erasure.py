@@ -69,7 +69,7 @@ class Erasure:
             key, lambda generation: generation == own, before=now - DAY
         )
         erased.stamp = max(erased.stamp, document.initial_stamp)
-        personal = ("replaced", "initial", "pending", "large", "title")
+        personal = ("replaced", "initial", "pending", "large", "title", "load")
         body = document.without("expires_at", *personal) | {
             "status": PURGED,
             "updated_at": iso(now),

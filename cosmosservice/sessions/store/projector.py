@@ -21,6 +21,7 @@ from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.hosting.concurrency import Locks
 from cosmosservice.hosting.deadline import within
 from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.compaction import Loading, advanced
 from cosmosservice.sessions.store.documents import ACTIVE
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import SessionKey, record_ttl
@@ -190,11 +191,13 @@ class Projector:
                     return False
                 found = await self._new_records(key, current)
                 records = _readable(key, found, accept_loss)
-                if not records and not current.initial and not self._renewal_due(current):
+                loading = self._loading(current, records)
+                due = current.initial or self._renewal_due(current) or loading != current.loading
+                if not records and not due:
                     return False
                 await self._settle(key, current, found)
                 try:
-                    await self._write(current, records, mine)
+                    await self._write(current, records, loading, mine)
                 except (PreconditionFailed, NotFound):
                     self._documents.forget(key)
                     continue
@@ -253,11 +256,29 @@ class Projector:
         for record in open_ones:
             record.settled = True
 
+    def _loading(self, current: SessionDocument, records: list[Record]) -> Loading:
+        """From where to load the session after these records."""
+        loading, view = current.loading, self._views.of(current.key)
+        if view is None or view.incarnation != current.incarnation or view.turning <= loading.at:
+            return loading
+        named = view.named(loading)
+        if named is None:
+            return loading  # whoever has them all in hand finds out
+        revision = records[-1].seq if records else current.revision
+        named = [record for record in named if record.seq <= revision]
+        return advanced(loading, named, current.first_seq)
+
     async def _write(
-        self, current: SessionDocument, records: list[Record], mine: dict[str, Document]
+        self,
+        current: SessionDocument,
+        records: list[Record],
+        loading: Loading,
+        mine: dict[str, Document],
     ) -> None:
         key, incarnation = current.key, current.incarnation
         fields: Document = {}
+        if loading != current.loading:
+            fields["load"] = loading.fields
         if must_renew_records(current.body, self._clock.now()):
             await self._renew_records(key, incarnation)
             fields["events_renewed_at"] = self._clock.now()

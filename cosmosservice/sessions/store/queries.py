@@ -14,6 +14,13 @@ RECORDS: Final = f"SELECT * {_RANGE} ORDER BY c.id"
 OLDEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id"
 NEWEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id DESC"
 
+# As many as fit; an id may be there twice.
+RECORDS_BY_ID: Final = (
+    "SELECT * FROM c WHERE c.id IN (@p0, @p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, @p11,"
+    " @p12, @p13, @p14, @p15) ORDER BY c.id"
+)
+IDS_AT_ONCE: Final = 16
+
 IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
 
 # What a stub keeps, and what tells whether a record is one already: never the content.
