@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import math
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +35,7 @@ from cosmosservice.sessions.session_objects import Holding, event_object, sessio
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
 from cosmosservice.sessions.store.feed_position import Scope
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.pages import Wanted
 from cosmosservice.sessions.store.records import Record, event_record
 from cosmosservice.sessions.stores import SessionStores
 from cosmosservice.sessions.watching import SessionWatch
@@ -60,6 +63,8 @@ class SessionPage:
 
     sessions: list[Session]
     continuation: str | None
+    titles: list[str]
+    """The title of each of the sessions, in their order; empty where there is none."""
 
 
 class SessionOptions(TypedDict, total=False):
@@ -71,6 +76,7 @@ class SessionOptions(TypedDict, total=False):
     on_conflict: OnConflict
     ttl: int | None
     recent_events: int | None
+    since_compaction: bool | None
     cache_bytes: int
     ensure: Ensure | None
     timeout: float | None
@@ -105,6 +111,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         on_conflict: OnConflict = "raise",
         ttl: int | None = None,
         recent_events: int | None = None,
+        since_compaction: bool | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         ensure: Ensure | None = None,
         timeout: float | None = None,
@@ -128,6 +135,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             loaded: "raise" StaleSessionError, or "rebase" onto the newer events.
           ttl: seconds without use after which a session and its events disappear.
           recent_events: how many events a get without a config loads; None: all.
+          since_compaction: a get without a config loads only what ADK's summaries of old events
+            do not cover. The prompt stays the same. Default: COSMOSDB_SINCE_COMPACTION, or False.
           cache_bytes: how much of what it has read the service keeps in memory.
           ensure: "create" missing containers, "verify" them, or "never" check. Default: create
             with a key, verify with Entra ID, which may not create.
@@ -167,6 +176,11 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             allow_multiple_write_regions=allow_multiple_write_regions or None,
             _emulator=_emulator,
         )
+        if since_compaction is None:
+            since_compaction = settings.since_compaction
+        if since_compaction and recent_events is not None:
+            raise ConfigurationError("recent_events and since_compaction exclude each other.")
+        self._since_compaction = since_compaction
         self._stores = SessionStores(
             settings, cache_bytes=cache_bytes, rebase=on_conflict == "rebase"
         )
@@ -220,7 +234,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         if count is not None and count < 0:
             raise ValueError("num_recent_events must be greater than or equal to 0.")
         after = config.after_timestamp if config is not None else None
-        snapshot = await self._run("get_session", lambda store: store.reader.read(key, count))
+        since = self._since_compaction and config is None
+        snapshot = await self._run(
+            "get_session", lambda store: store.reader.read(key, count, since_compaction=since)
+        )
         if snapshot is None:
             return None
         if after is not None:
@@ -233,7 +250,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     ) -> ListSessionsResponse:
         """Oldest update first. All of them: see list_sessions_page for many."""
         found, _ = await self._run(
-            "list_sessions", lambda store: store.listing.page(app_name, user_id)
+            "list_sessions", lambda store: store.listing.page(Wanted(app_name, user_id))
         )
         return ListSessionsResponse(sessions=[session_object(each) for each in found])
 
@@ -245,24 +262,56 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         limit: int = 50,
         continuation: str | None = None,
         deleted: bool = False,
+        newest_first: bool = False,
+        updated_after: datetime.datetime | float | None = None,
+        updated_before: datetime.datetime | float | None = None,
+        title: str | None = None,
     ) -> SessionPage:
-        """Up to `limit` sessions, oldest update first; `continuation` from the page before.
+        """Up to `limit` sessions, and their titles.
 
-        With `deleted`, those that can be restored instead.
+        A session's title is what ADK's web interface calls it (`displayName` in the state's
+        `__session_metadata__`) or, without that, the first words of the user.
+
+        Args:
+          limit: how many at most.
+          continuation: that of the page before. The other arguments, but for `limit`, must be the
+            same.
+          deleted: those that can be restored instead.
+          newest_first: the last updated first. Default: oldest update first, as list_sessions.
+          updated_after: those that were updated then or later: a datetime with a time zone, or
+            seconds since 1970.
+          updated_before: those that were updated before.
+          title: those with this text in the title, in upper or lower case.
         """
         if limit < 1:
             raise ValueError("limit must be at least 1.")
+        wanted = Wanted(
+            app_name,
+            user_id,
+            DELETED if deleted else ACTIVE,
+            newest_first,
+            _seconds("updated_after", updated_after),
+            _seconds("updated_before", updated_before),
+            _part_of_title(title),
+        )
         found, following = await self._run(
             "list_sessions",
-            lambda store: store.listing.page(
-                app_name,
-                user_id,
-                limit=limit,
-                continuation=continuation,
-                status=DELETED if deleted else ACTIVE,
-            ),
+            lambda store: store.listing.page(wanted, limit=limit, continuation=continuation),
         )
-        return SessionPage([session_object(each) for each in found], following)
+        sessions = [session_object(each) for each in found]
+        return SessionPage(sessions, following, [each.title for each in found])
+
+    async def count_sessions(
+        self, *, app_name: str, user_id: str | None = None, deleted: bool = False
+    ) -> int:
+        """How many sessions a user has or, without a `user_id`, an app.
+
+        With `deleted`, those that can be restored instead.
+        """
+        status = DELETED if deleted else ACTIVE
+        return await self._run(
+            "count_sessions", lambda store: store.listing.count(app_name, user_id, status)
+        )
 
     def iter_events(
         self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
@@ -342,6 +391,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             session.state.update(temp_only(delta))
             event.actions.state_delta = without_temp(delta)
         key = SessionKey.of(session.app_name, session.user_id, session.id)
+        if event.actions and event.actions.rewind_before_invocation_id:
+            await self._must_be_whole(key, session)
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
         holder = Holding(session, event, asyncio.get_running_loop())
@@ -379,6 +430,19 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             return await self._run("watch", lambda store: store.feed.page(scope, place, told))
 
         return SessionWatch(read, scope, since, interval, follow)
+
+    async def _must_be_whole(self, key: SessionKey, session: Session) -> None:
+        """ADK finds out from the events what the state was before the rewind. With some of them
+        missing it would take back what they changed."""
+        if not self._since_compaction and self._recent_events is None:
+            return
+        whole = await self._run("append_event", lambda store: store.reader.read(key))
+        if whole is not None and len(session.events) < len(whole.records):
+            raise ValueError(
+                "append_event: a rewind needs a session with all its events, and since_compaction"
+                " or recent_events left some out. Rewind with a service without them. Nothing was"
+                " stored."
+            )
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The user's state, keys without `user:`."""
@@ -423,6 +487,32 @@ def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
 def _blank(session_id: str) -> bool:
     """Whether nothing is left of it without white space, so that it names no session."""
     return not session_id or (isinstance(session_id, str) and session_id.isspace())
+
+
+def _seconds(name: str, value: datetime.datetime | float | None) -> float | None:
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{name} has no time zone: give it one, such as datetime.UTC.")
+        return value.timestamp()
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise ValueError(f"{name} is a datetime, or a number of seconds since 1970.")
+    return float(value)
+
+
+def _part_of_title(title: str | None) -> str | None:
+    if title is None or title == "":
+        return None
+    if not isinstance(title, str):
+        raise ValueError("title is text that is looked for in the titles.")
+    if title[0] in "*%" or title[-1] in "*%":
+        raise ValueError(
+            "title is looked for as it is, anywhere in the titles. There are no wildcards: leave"
+            " out the * or % at its beginning or end."
+        )
+    return title
 
 
 def _check_ttl(ttl: int | None) -> None:

@@ -9,6 +9,7 @@
     COSMOSDB_TIMEOUT                 seconds for an operation: 30 unless set
     COSMOSDB_ARTIFACT_CONTAINER      "artifacts" unless set
     COSMOSDB_ARTIFACT_BLOBS          absent: large payloads are in Cosmos DB too
+    COSMOSDB_SINCE_COMPACTION        true: load only what summaries do not cover
 
     cosmosdb://<account>.documents.azure.com/<database>?session_container=…&conversation_container=…
     cosmosdb://localhost:8081/<database>?protocol=http
@@ -144,6 +145,12 @@ class Settings(BaseModel):
         " of the storage account. Without it they stay in Cosmos DB.",
     )
 
+    since_compaction: bool = Field(
+        default=False,
+        description="`true`: a get loads only what ADK's summaries (`actions.compaction`) do not"
+        " cover.",
+    )
+
     @model_validator(mode="after")
     def _separate_containers(self) -> Settings:
         names: dict[str, str] = {}
@@ -238,7 +245,8 @@ def _from_uri(uri: str) -> dict[str, str]:
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     protocol = options.pop("protocol", "https")
-    unknown = options.keys() - set(container_settings())
+    known = [*container_settings(), "since_compaction"]
+    unknown = options.keys() - set(known)
     if any("key" in name.lower() or "cred" in name.lower() for name in unknown):
         raise ConfigurationError(
             "The URI contains a key. Credentials come from the environment alone:"
@@ -247,7 +255,7 @@ def _from_uri(uri: str) -> dict[str, str]:
     if unknown:
         raise ConfigurationError(
             f"The URI has options that do not exist: {', '.join(sorted(unknown))}."
-            f" There are protocol, {' and '.join(container_settings())}."
+            f" There are protocol, {' and '.join(known)}."
         )
     if protocol not in ("http", "https"):
         raise ConfigurationError("The URI's protocol is http or https.")

@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import time
 from collections.abc import AsyncIterator
-from typing import IO
+from typing import IO, Any
 
 from google.adk.sessions import Session
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli import archive
@@ -20,7 +25,6 @@ from cosmosservice.cli.console import (
     err,
     out,
     print_json,
-    print_table,
     settings_of,
 )
 from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
@@ -57,34 +61,63 @@ async def list_sessions(
     *,
     deleted: bool,
     limit: int,
+    continuation: str | None,
     as_json: bool,
 ) -> None:
     async with service_of(uri) as service:
-        found = await service.list_latest(
-            app_name=app_name, user_id=user_id, limit=limit, deleted=deleted
-        )
+        try:
+            found, following = await service.list_latest(
+                app_name=app_name,
+                user_id=user_id,
+                limit=limit,
+                deleted=deleted,
+                continuation=continuation,
+            )
+        except ValueError as error:
+            raise Problem(str(error)) from None
     if as_json:
         for each in found:
             print_json(each)
-        return
-    if not found:
+    elif found:
+        _print_sessions(found, time.time())
+    else:
         err.print("No sessions.")
-        return
-    print_table(
-        ("session", "app", "user", "records", "last update"),
+    if following is not None:
+        err.print(f"There may be more: --continue {following}", soft_wrap=True)
+
+
+def _print_sessions(found: list[dict[str, Any]], now: float) -> None:
+    """One line each. On a terminal long titles are cut to fit; an id never is."""
+    table = Table(box=None, pad_edge=False)
+    rows = [
         (
-            (
-                clean(str(each["session_id"])),
-                clean(str(each["app_name"])),
-                clean(str(each["user_id"])),
-                f"{each['records']:,}",
-                moment(each["last_update_time"]),
-            )
-            for each in found
-        ),
-    )
-    if len(found) == limit:
-        err.print(f"The latest {limit}; more with --limit.")
+            clean(str(each["session_id"])),
+            clean(str(each["title"])),
+            clean(str(each["app_name"])),
+            clean(str(each["user_id"])),
+            f"{each['records']:,}",
+            ago(each["last_update_time"], now),
+        )
+        for each in found
+    ]
+    for name in ("session", "title", "app", "user", "records", "updated"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    needed = sum(max(cell_len(row[n]) for row in rows) + 8 for n in (0, 2, 3, 4, 5))
+    table.columns[1].max_width = max(out.width - needed, 20) if out.is_terminal else None
+    Console(width=100_000, highlight=False).print(table, soft_wrap=True)
+
+
+def ago(timestamp: float, now: float) -> str:
+    """`5 minutes ago`; beyond a month the date."""
+    seconds = now - timestamp
+    if not 0 <= seconds < 30 * 24 * 3600:
+        return moment(timestamp) if seconds < 0 else moment(timestamp)[:10]
+    for size, unit in ((24 * 3600, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{counted(int(seconds // size), unit)} ago"
+    return "just now"
 
 
 async def show(uri: str | None, name: SessionName, *, as_json: bool) -> None:

@@ -41,6 +41,7 @@ def sessions() -> None:
 @some_user
 @click.option("--deleted", is_flag=True, help="Those that `restore` can bring back.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1))
+@click.option("--continue", "continuation", metavar="TOKEN", help="Go on where a list ended.")
 @uri_option
 @json_option
 def list_(uri: str | None, app_name: str | None, user_id: str | None, **options: Any) -> None:

@@ -12,11 +12,10 @@ from cosmosservice.account.container import Document
 from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, iso
 from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.pages import Latest
 from cosmosservice.sessions.store.queries import (
     APPS,
     GONE,
-    LATEST,
-    LATEST_OF_APP,
     NAMES,
     OF_USER,
 )
@@ -175,18 +174,18 @@ class Administration(ABC):
         user_id: str | None = None,
         limit: int = 20,
         deleted: bool = False,
-    ) -> list[dict[str, Any]]:
-        """What the documents of the sessions that were used last say, the newest first."""
-        parameters: Document = {"limit": limit, "status": DELETED if deleted else ACTIVE}
-        text = LATEST
-        if app_name is not None:
-            text, parameters["app"] = LATEST_OF_APP, app_name
-        found = await self._run(
-            "list_sessions", lambda store: store.sessions.query(text, parameters, user_id)
+        continuation: str | None = None,
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """What the documents of the sessions that were used last say, the newest first, and the
+        continuation if there may be more."""
+        wanted = Latest(app_name, user_id, DELETED if deleted else ACTIVE)
+        found, following = await self._run(
+            "list_sessions", lambda store: store.listing.latest(wanted, limit, continuation)
         )
         for each in found:
             each["records"] = each.pop("revision") - each.pop("first_seq") + 1
-        return found
+            each.setdefault("title", "")
+        return found, following
 
     async def import_session(self, session: Session) -> Outcome:
         """Stores a session of another service with its ids, timestamps, order and state. A copy

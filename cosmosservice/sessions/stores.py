@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Operations that end within the timeout. Others work through as much as there is.
 _BOUNDED = frozenset(
     {"create_session", "get_session", "append_event", "delete_session", "restore_session"}
-    | {"get_user_state", "get_session_at", "list_sessions", "iter_events"}
+    | {"get_user_state", "get_session_at", "list_sessions", "count_sessions", "iter_events"}
 )
 # Operations that are about the log; most others are about the sessions container.
 _ON_EVENTS = frozenset({"append_event", "iter_events", "watch"})

@@ -161,6 +161,10 @@ async def _read(opened: Callable[[], CosmosSessionService], meter: _Meter) -> No
         meter.note("get a session that is not there")
         await service.list_sessions_page(**NAMES, limit=50)
         meter.note("list 50 of a user's sessions")
+        await service.list_sessions_page(**NAMES, limit=50, newest_first=True)
+        meter.note("list the newest 50 of them")
+        await service.count_sessions(**NAMES)
+        meter.note("count a user's sessions")
         await service.list_sessions_page(app_name="shop", limit=50)
         meter.note("list 50 of an app's sessions")
 

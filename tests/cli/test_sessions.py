@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
 from cosmosservice import CosmosSessionService
+from cosmosservice.cli import session_work
 from cosmosservice.sessions.store.keys import SessionKey
+from tests.cli.conftest import said
 
 FIRST = ("--app", "shop", "--user", "ada", "first")
 
@@ -19,16 +22,93 @@ def stored(session_id="first", path="store.db"):
     return asyncio.run(get())
 
 
-def test_list_shows_every_session(command, conversation):
+def test_list_shows_every_session_with_its_title(command, conversation):
     shown = command("sessions", "list")
     assert shown.code == 0
     row = next(line for line in shown.out.splitlines() if line.startswith("first"))
-    assert row.split()[:4] == ["first", "shop", "ada", "2"]
+    assert re.split(r"  +", row.strip()) == [
+        "first",
+        "Tea, please",
+        "shop",
+        "ada",
+        "2",
+        "1970-01-01",
+    ]
 
 
-def test_list_cuts_nothing_off(command, conversation, monkeypatch):
+def test_list_cuts_nothing_off(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
-    assert "first    shop  ada   2        1970-01-01" in command("sessions", "list").out
+    names = [f"{app}-{'x' * 200}" for app in "ab"]
+
+    async def make():
+        async with CosmosSessionService.embedded("store.db") as service:
+            for name in names:
+                await service.create_session(app_name="shop", user_id="ada", session_id=name)
+
+    asyncio.run(make())
+    shown = command("sessions", "list").out
+    assert all(name in shown for name in names)
+    assert shown.count("just now") == 2
+
+
+def test_list_goes_on_where_it_ended(command):
+    async def make():
+        async with CosmosSessionService.embedded("store.db") as service:
+            for app in ("cafe", "shop"):
+                for number in range(4):
+                    session = await service.create_session(
+                        app_name=app, user_id="ada", session_id=f"s{number // 2 * 2}-{number}"
+                    )
+                    # Two moments, each of sessions that differ in their app alone.
+                    await service.append_event(session, said("hi", timestamp=float(number // 2)))
+
+    asyncio.run(make())
+    found, more = [], ()
+    while more is not None:
+        shown = command("sessions", "list", "--limit", "1", "--json", *more)
+        rows = [json.loads(line) for line in shown.out.splitlines()]
+        found += [(row["last_update_time"], row["session_id"], row["app_name"]) for row in rows]
+        more = shown.err.split()[-2:] if "--continue" in shown.err else None
+    assert len(found) == len(set(found)) == 8
+    assert [at for at, *_ in found] == [1.0] * 4 + [0.0] * 4
+
+
+@pytest.mark.parametrize("token", ["x", "W10="])
+def test_list_refuses_what_is_no_continuation(command, conversation, token):
+    shown = command("sessions", "list", "--continue", token)
+    assert shown.code == 1
+    assert "continuation is not one" in shown.err
+
+
+def test_list_refuses_the_continuation_of_another_list(command, conversation):
+    asyncio.run(second_session())
+    shown = command("sessions", "list", "--limit", "1")
+    token = shown.err.split()[-1]
+    assert (
+        "belongs to another list"
+        in command("sessions", "list", "--app", "x", "--continue", token).err
+    )
+
+
+async def second_session():
+    async with CosmosSessionService.embedded("store.db") as service:
+        await service.create_session(app_name="shop", user_id="ada", session_id="second")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "just now"),
+        (59, "just now"),
+        (60, "1 minute ago"),
+        (7200, "2 hours ago"),
+        (86_400 * 3, "3 days ago"),
+        (86_400 * 40.5, "2001-07-30"),
+    ],
+)
+def test_times_are_told_relative_to_now(seconds, shown):
+    now = 1_000_000_000.0
+    assert session_work.ago(now - seconds, now) == shown
 
 
 def test_list_for_scripts(command, conversation):

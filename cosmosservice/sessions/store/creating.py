@@ -36,6 +36,7 @@ from cosmosservice.sessions.store.sizes import Sizes
 from cosmosservice.sessions.store.snapshot import Snapshot
 from cosmosservice.sessions.store.state import NO_STATE, State
 from cosmosservice.sessions.store.state_documents import NO_CHANGES, StateDocument, StateDocuments
+from cosmosservice.sessions.store.titles import display_name
 
 T = TypeVar("T")
 
@@ -167,12 +168,14 @@ class Creating:
         key, state = creation.key, creation.state
         incarnation = new_incarnation(creation.ttl)
         creation.mine.add(incarnation)
+        stored = await self._stored(creation, incarnation, state.session)
         body = session_document(
             key,
             incarnation=incarnation,
             first_seq=1 if current is None else current.revision + 1,
-            state=await self._stored(creation, incarnation, state.session),
+            state=stored,
             now=self._clock.now(),
+            title=display_name(stored),
             initial=await self._initial(creation, incarnation),
             replaced=None if current is None else current.as_predecessor(),
         )

@@ -12,8 +12,8 @@ Events container, partition key /session_id. Created, never changed.
 Sessions container, partition key /user_id.
 
     session      session_id, user_id, app_name, status, incarnation, first_seq, revision,
-                 state, large?, last_update_time, created_at, updated_at, initial?, replaced?,
-                 ttl?, expires_at?, events_renewed_at?
+                 state, large?, title, last_update_time, created_at, updated_at, initial?,
+                 replaced?, load?, ttl?, expires_at?, events_renewed_at?
     user_state   user_id, app_name, state, large?, stamps, erased?
     app_state    the same, in a partition of its own
     state_value  a part of a large value of one of these
@@ -101,11 +101,12 @@ SESSIONS_CONTAINER: Final = ContainerDefinition(
             {"path": "/last_update_time/?"},
             {"path": "/user_id/?"},
             {"path": "/session_id/?"},
+            {"path": "/expires_at/?"},  # only sessions with a ttl have it
             # Only sessions that were created again have it, until their predecessors are purged.
             {"path": "/replaced/deleted_at/?"},
         ],
         "excludedPaths": [{"path": "/*"}],
-        "compositeIndexes": [
+        "compositeIndexes": [  # serves this order and its reverse
             [
                 {"path": "/last_update_time", "order": "ascending"},
                 {"path": "/user_id", "order": "ascending"},
@@ -128,9 +129,11 @@ def session_document(
     first_seq: int,
     state: State,
     now: float,
+    title: str | None = None,
     initial: Document | None = None,
     replaced: Document | None = None,
 ) -> Document:
+    """`title` is empty if there is none yet, and None if the log may have one."""
     document: Document = {
         "id": key.document_id,
         "document_type": SESSION,
@@ -147,6 +150,8 @@ def session_document(
         "updated_at": iso(now),
         "schema_version": SCHEMA_VERSION,
     }
+    if title is not None:
+        document["title"] = title
     if document_ttl(incarnation) is not None:
         document["events_renewed_at"] = now
     if initial:

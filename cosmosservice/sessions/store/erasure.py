@@ -73,7 +73,8 @@ class Erasure:
         dead = {own} | {name for name, place in erased.incarnations.items() if place <= revision}
         erased.documents += await self._values.erase(key, dead.__contains__, before=now - DAY)
         erased.stamp = max(erased.stamp, document.initial_stamp)
-        body = document.without("replaced", "initial", "pending", "large", "expires_at") | {
+        personal = ("replaced", "initial", "pending", "large", "title", "load")
+        body = document.without("expires_at", *personal) | {
             "status": PURGED,
             "updated_at": iso(now),
             "state": {},

@@ -25,7 +25,13 @@ from cosmosservice.sessions.store.documents import (
     log_document,
 )
 from cosmosservice.sessions.store.keys import Marker, SessionKey
-from cosmosservice.sessions.store.queries import NEWEST_RECORDS, OLDEST_RECORDS, RECORDS
+from cosmosservice.sessions.store.queries import (
+    IDS_AT_ONCE,
+    NEWEST_RECORDS,
+    OLDEST_RECORDS,
+    RECORDS,
+    RECORDS_BY_ID,
+)
 from cosmosservice.sessions.store.records import Record, deltas_of, number, of_incarnation
 
 logger = logging.getLogger("cosmosservice")
@@ -121,6 +127,21 @@ class EventLog:
                 last = found[-1]["id"]
             else:
                 first = found[-1]["id"] + " "  # sorts after it, and before every other id
+
+    async def read_places(
+        self, key: SessionKey, incarnation: str, places: list[int]
+    ) -> list[Record]:
+        """The records at these places, in order, as far as they are found."""
+        ids = [key.event_id(seq, incarnation) for seq in places]
+        some = [ids[start : start + IDS_AT_ONCE] for start in range(0, len(ids), IDS_AT_ONCE)]
+
+        async def read(wanted: list[str]) -> list[Record]:
+            padded = wanted + wanted[:1] * (IDS_AT_ONCE - len(wanted))
+            parameters = {f"p{number}": each for number, each in enumerate(padded)}
+            found = await self.container.query(RECORDS_BY_ID, parameters, key.session_id)
+            return await self.records(key, found)
+
+        return [record for found in await together(*map(read, some)) for record in found]
 
     async def read_after(self, key: SessionKey, marker: Marker) -> list[Record]:
         """The record at the place after the marker, and those that follow it. The place is known

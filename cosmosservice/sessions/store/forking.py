@@ -38,6 +38,7 @@ from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
 from cosmosservice.sessions.store.snapshot import Past
 from cosmosservice.sessions.store.state import State
+from cosmosservice.sessions.store.titles import display_name, first_words
 
 
 class Forking:
@@ -182,6 +183,7 @@ class Forking:
         )
         followed = document.followed(copies, state, self._clock.now())
         body = {name: value for name, value in followed.items() if name != "source"}
+        body["title"] = display_name(state) or first_words(copies)
         self._views.drop(key)
         await self._documents.replace(document, body | {"status": ACTIVE})
         await self._values.discard(key, state, document.state, uploads)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,26 +11,17 @@ from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
-from cosmosservice.sessions.store.documents import ACTIVE
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.large_values import LargeValues
+from cosmosservice.sessions.store.pages import Latest, Position, Wanted
 from cosmosservice.sessions.store.projector import Projector
-from cosmosservice.sessions.store.queries import (
-    ALL_OF_APP,
-    ALL_OF_USER,
-    FIRST_PAGE_OF_APP,
-    FIRST_PAGE_OF_USER,
-    NEXT_PAGE_OF_APP,
-    NEXT_PAGE_OF_USER,
-    USER_STATES,
-)
+from cosmosservice.sessions.store.queries import COUNTED, USER_STATES
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.sessions.store.snapshot import Snapshot
 from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments, parse_state
+from cosmosservice.sessions.store.titles import title_of
 
 _AT_ONCE = 16
-
-_Position = tuple[float, str, str]  # (last update, user, session): unique, and the sort order
 
 
 class Listing:
@@ -57,35 +44,18 @@ class Listing:
         self._clock = clock
 
     async def page(
-        self,
-        app_name: str,
-        user_id: str | None,
-        *,
-        limit: int | None = None,
-        continuation: str | None = None,
-        status: str = ACTIVE,
+        self, wanted: Wanted, *, limit: int | None = None, continuation: str | None = None
     ) -> tuple[list[Snapshot], str | None]:
         """The sessions, and the continuation if there may be more."""
+        app_name, user_id = wanted.app_name, wanted.user_id
         if not app_name:
             return [], None
         app_key = StateKey.of_app(app_name)
         user_key = StateKey.of_user(app_name, user_id) if user_id is not None else None
-        position = None if continuation is None else _position(continuation)
+        position = None if continuation is None else wanted.position(continuation)
         # What this process appended a moment ago is listed as it is; what others did follows.
         await self._projector.flush(_concerns(app_name, user_id))
-        parameters: dict[str, Any] = {
-            "app": app_name,
-            "status": status,
-            "now": self._clock.now(),
-        }
-        across = user_id is None
-        if limit is None:
-            text = ALL_OF_APP if across else ALL_OF_USER
-        else:
-            text = FIRST_PAGE_OF_APP if across else FIRST_PAGE_OF_USER
-        if position is not None:
-            text = NEXT_PAGE_OF_APP if across else NEXT_PAGE_OF_USER
-            parameters |= zip(("time", "user", "session"), position, strict=True)
+        text, parameters = wanted.query(self._clock.now(), position, limit)
         listed = self._listed(text, parameters, user_id, limit)
         app_state = self._states.read(app_key)
         if user_key is None and limit is not None:  # not the state of every user for some of them
@@ -98,7 +68,31 @@ class Listing:
         for key, body in found:
             user = users.get(key.user_id) or StateDocument(key.shared.user)
             snapshots.append(await self._snapshot(key, body, Pair(user, app)))
-        return snapshots, _continuation(*found[-1]) if more else None
+        return snapshots, wanted.continuation(Position.of(*found[-1])) if more else None
+
+    async def count(self, app_name: str, user_id: str | None, status: str) -> int:
+        """How many sessions there are, without reading any."""
+        if not app_name:
+            return 0
+        StateKey.of_user(app_name, user_id or "")  # checks the names
+        parameters = {"app": app_name, "status": status, "now": self._clock.now()}
+        found: list[Any] = await self._container.query(COUNTED, parameters, user_id)
+        return sum(found)
+
+    async def latest(
+        self, wanted: Latest, limit: int, continuation: str | None
+    ) -> tuple[list[Document], str | None]:
+        """What the documents of the sessions that were used last say, the newest first."""
+        start = wanted.start(continuation)
+        text, parameters = wanted.query(self._clock.now(), start, limit)
+        found = await self._container.query(text, parameters, wanted.user_id)
+        shown = [
+            body
+            for body in found
+            if Position.of_names(body) != start.position or body["app_name"] not in start.seen
+        ][:limit]
+        more = len(found) == parameters["limit"] and shown
+        return shown, wanted.continuation(shown, start) if more else None
 
     async def _listed(
         self, text: str, parameters: dict[str, Any], user_id: str | None, limit: int | None
@@ -161,6 +155,7 @@ class Listing:
                 ),
             ),
             document.last_update_time,
+            title_of(document.body),
         )
 
 
@@ -178,23 +173,3 @@ def _key(body: Document) -> SessionKey | None:
 
 def _concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool]:
     return lambda key: key.app_name == app_name and user_id in (None, key.user_id)
-
-
-def _continuation(key: SessionKey, body: Document) -> str:
-    last = body.get("last_update_time")
-    time = float(last) if isinstance(last, int | float) else 0.0
-    position = [time, key.user_id, key.session_id]
-    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode("ascii")
-
-
-def _position(continuation: str) -> _Position:
-    try:
-        last, user, session = json.loads(base64.urlsafe_b64decode(continuation.encode()))
-        if not isinstance(last, int | float) or not isinstance(user, str):
-            raise ValueError
-        if not math.isfinite(last) or not isinstance(session, str):
-            raise ValueError
-        json.dumps([user, session]).encode()
-    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError, binascii.Error):
-        raise ValueError("continuation is not one that list_sessions_page returned.") from None
-    return float(last), user, session

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cosmosservice.account.cache import Cache
 from cosmosservice.scopes import Pair
+from cosmosservice.sessions.store.compaction import Loading, is_turning
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state_documents import Changes, newest, record_changes
@@ -12,7 +15,9 @@ from cosmosservice.sessions.store.state_documents import Changes, newest, record
 class LogView:
     """Records of one incarnation without a gap. Events never change, so this only grows."""
 
-    __slots__ = ("changes", "first_seq", "ids", "incarnation", "records", "size")
+    __slots__ = (
+        "apart", "changes", "first_seq", "ids", "incarnation", "records", "size", "turning",
+    )  # fmt: skip
 
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
         self.incarnation = incarnation
@@ -21,6 +26,9 @@ class LogView:
         self.size = 200 + sum(record.size for record in records)
         self.ids = {record.event_id: record for record in records if record.is_event}
         self.changes: Pair[Changes] = record_changes(records)
+        self.apart: dict[int, Record] = {}  # some that are before the run
+        # The last place at which it may have changed from where to load the session.
+        self.turning = max((record.seq for record in records if is_turning(record)), default=0)
 
     @property
     def first(self) -> int:
@@ -49,10 +57,35 @@ class LogView:
             following += 1
             self.records.append(record)
             self.size += record.size
+            if is_turning(record):
+                self.turning = record.seq
             if record.is_event:
                 self.ids[record.event_id] = record
             if record.deltas.has_shared:
                 self.changes = self.changes.map(newest, record_changes([record]))
+
+    def put_apart(self, records: list[Record]) -> None:
+        for record in records:
+            if record.seq < self.first and record.seq not in self.apart:
+                self.apart[record.seq] = record
+                self.size += record.size
+
+    def of_places(self, places: Iterable[int]) -> list[Record]:
+        """Those of these places that are in hand."""
+        found = (
+            self.records[seq - self.first] if seq >= self.first else self.apart.get(seq)
+            for seq in places
+            if seq <= self.last
+        )
+        return [record for record in found if record is not None]
+
+    def named(self, loading: Loading) -> list[Record] | None:
+        """All records that `loading` names; None if some of them are not in hand."""
+        following = self.after(loading.begin - 1)
+        apart = self.of_places(loading.apart)
+        if following is None or len(apart) < len(loading.apart):
+            return None
+        return apart + following
 
     def after(self, seq: int) -> list[Record] | None:
         """The records after a place; None if some of them are not in hand."""
@@ -79,17 +112,25 @@ class LogViews:
         return view
 
     def take(
-        self, key: SessionKey, incarnation: str, first_seq: int, records: list[Record]
+        self,
+        key: SessionKey,
+        incarnation: str,
+        first_seq: int,
+        records: list[Record],
+        apart: list[Record],
     ) -> LogView:
-        """Adds what a reader found: a run without a gap up to the end of the log as it was."""
+        """Adds what a reader found: a run without a gap up to the end of the log as it was, and
+        some records before it."""
         view = self.of(key)
         if view is None or view.incarnation != incarnation:
-            return self.put(key, LogView(incarnation, first_seq, records))
-        if records and not (view.records and view.first <= records[0].seq <= view.last + 1):
+            view = LogView(incarnation, first_seq, records)
+        elif records and not (view.records and view.first <= records[0].seq <= view.last + 1):
             newer = [record for record in view.records if record.seq > records[-1].seq]
-            return self.put(key, LogView(incarnation, first_seq, records + newer))
-        view.first_seq = first_seq
-        view.extend(records)
+            view = LogView(incarnation, first_seq, records + newer)
+        else:
+            view.first_seq = first_seq
+            view.extend(records)
+        view.put_apart(apart)
         return self.put(key, view)
 
     def extend(self, key: SessionKey, records: list[Record]) -> None:

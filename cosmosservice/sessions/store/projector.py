@@ -21,6 +21,7 @@ from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.hosting.concurrency import Locks
 from cosmosservice.hosting.deadline import within
 from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.compaction import Loading, advanced
 from cosmosservice.sessions.store.documents import ACTIVE
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import SessionKey, record_ttl
@@ -33,8 +34,9 @@ from cosmosservice.sessions.store.retention import (
     must_renew_records,
 )
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
-from cosmosservice.sessions.store.state import NO_STATE
+from cosmosservice.sessions.store.state import NO_STATE, State
 from cosmosservice.sessions.store.state_documents import StateDocuments, newest, record_changes
+from cosmosservice.sessions.store.titles import BEGINNING, display_name, first_words
 
 logger = logging.getLogger("cosmosservice")
 
@@ -202,11 +204,13 @@ class Projector:
                 return False
             found = await self._new_records(key, current)
             records = _readable(key, found, accept_loss)
-            if not records and not current.initial and not self._renewal_due(current):
+            loading = self._loading(current, records)
+            due = current.initial or self._renewal_due(current) or loading != current.loading
+            if not records and not due:
                 return False
             try:
                 await self._settle(key, current, found)
-                await self._write(current, records, uploads)
+                await self._write(current, records, loading, uploads)
             except (PreconditionFailed, NotFound):
                 self._documents.forget(key)
                 continue
@@ -274,11 +278,29 @@ class Projector:
         for record in open_ones:
             record.settled = True
 
+    def _loading(self, current: SessionDocument, records: list[Record]) -> Loading:
+        """From where to load the session after these records."""
+        loading, view = current.loading, self._views.of(current.key)
+        if view is None or view.incarnation != current.incarnation or view.turning <= loading.at:
+            return loading
+        named = view.named(loading)
+        if named is None:
+            return loading  # whoever has them all in hand finds out
+        revision = records[-1].seq if records else current.revision
+        named = [record for record in named if record.seq <= revision]
+        return advanced(loading, named, current.first_seq)
+
     async def _write(
-        self, current: SessionDocument, records: list[Record], uploads: list[Document]
+        self,
+        current: SessionDocument,
+        records: list[Record],
+        loading: Loading,
+        uploads: list[Document],
     ) -> None:
         key, incarnation = current.key, current.incarnation
         fields: Document = {}
+        if loading != current.loading:
+            fields["load"] = loading.fields
         if must_renew_records(current.body, self._clock.now()):
             await self._renew_records(key, incarnation)
             fields["events_renewed_at"] = self._clock.now()
@@ -286,9 +308,32 @@ class Projector:
         state = await self._values.stored(
             key, incarnation, wanted, current.state, uploads, record_ttl(incarnation)
         )
+        fields["title"] = await self._title(current, records, state)
         body = current.followed(records, state, self._clock.now()) | fields
         await self._documents.replace(current, body)
         await self._values.discard(key, state, current.named, uploads)
+
+    async def _title(
+        self, current: SessionDocument, records: list[Record], state: State
+    ) -> str | None:
+        """The title after these records; None if that cannot be told yet."""
+        name, known = display_name(state), current.body.get("title")
+        if name:
+            return name
+        if isinstance(known, str) and not display_name(current.state):
+            return known or first_words(records)
+        # Stored before there were titles, or its name was taken away: the log knows.
+        begin, view = current.first_seq, self._views.of(current.key)
+        if current.revision < begin:
+            return first_words(records)
+        if view is not None and view.incarnation == current.incarnation and view.whole:
+            return first_words(view.records)
+        found = await self._log.read(
+            current.key, current.incarnation, after=begin - 1, limit=BEGINNING
+        )
+        if missing_places(found, begin, begin):
+            return None
+        return first_words(found) or first_words(records)
 
     async def _report_unseen(self, key: SessionKey, incarnation: str, appended: int) -> None:
         """The log alone decides an append, and does not know that its session has expired. A

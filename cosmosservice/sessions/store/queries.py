@@ -16,6 +16,12 @@ NEWEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id DESC"
 
 # Not answered by the index alone. The range is a part of one session with a ttl.
 RENEWED_RECORDS: Final = f"SELECT * {_RANGE} AND c.appended_at >= @since ORDER BY c.id"
+# As many as fit; an id may be there twice.
+RECORDS_BY_ID: Final = (
+    "SELECT * FROM c WHERE c.id IN (@p0, @p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, @p11,"
+    " @p12, @p13, @p14, @p15) ORDER BY c.id"
+)
+IDS_AT_ONCE: Final = 16
 
 IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
 
@@ -31,6 +37,7 @@ NOT_RENEWED: Final = f"SELECT * {_RANGE} AND c._ts < @before"
 # --- Sessions container: lists.
 
 _ORDER: Final = "ORDER BY c.last_update_time, c.user_id, c.session_id"
+_REVERSE: Final = "ORDER BY c.last_update_time DESC, c.user_id DESC, c.session_id DESC"
 _LISTED: Final = (
     "c.app_name = @app AND c.status = @status"
     " AND (NOT IS_DEFINED(c.expires_at) OR c.expires_at > @now)"
@@ -44,6 +51,16 @@ _AFTER: Final = (
     "c.last_update_time >= @time AND (c.last_update_time > @time OR c.user_id > @user"
     " OR (c.user_id = @user AND c.session_id > @session))"
 )
+_BEFORE: Final = (
+    "c.last_update_time <= @time AND (c.last_update_time < @time OR c.user_id < @user"
+    " OR (c.user_id = @user AND c.session_id < @session))"
+)
+# Titles are not indexed: of a user's sessions each is looked at until the page is full, which costs
+# less than an index of the titles of all users.
+_CHOSEN: Final = (
+    "c.last_update_time >= @updated_after AND c.last_update_time < @updated_before"
+    " AND (@title = '' OR CONTAINS(c.title, @title, true))"
+)
 ALL_OF_USER: Final = f"SELECT * FROM c WHERE {_LISTED} {_ORDER}"
 FIRST_PAGE_OF_USER: Final = f"SELECT TOP @limit * FROM c WHERE {_LISTED} {_ORDER}"
 NEXT_PAGE_OF_USER: Final = f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_AFTER} {_ORDER}"
@@ -52,6 +69,16 @@ FIRST_PAGE_OF_APP: Final = f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_SO
 NEXT_PAGE_OF_APP: Final = (
     f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_SORTABLE} AND {_AFTER} {_ORDER}"
 )
+# Of a user or of an app. One composite index serves an order and its reverse.
+OLDEST_CHOSEN: Final = (
+    "SELECT TOP @limit * FROM c"
+    f" WHERE {_LISTED} AND {_SORTABLE} AND {_CHOSEN} AND {_AFTER} {_ORDER}"
+)
+NEWEST_CHOSEN: Final = (
+    "SELECT TOP @limit * FROM c"
+    f" WHERE {_LISTED} AND {_SORTABLE} AND {_CHOSEN} AND {_BEFORE} {_REVERSE}"
+)
+COUNTED: Final = f"SELECT VALUE COUNT(1) FROM c WHERE {_LISTED}"
 USER_STATES: Final = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
 
 # --- Sessions container: for operators.
@@ -60,11 +87,16 @@ _NAMES: Final = "c._rid, c.app_name, c.user_id, c.session_id"
 
 APPS: Final = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
 NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status)"
-LATEST: Final = (
-    f"SELECT TOP @limit {_NAMES}, c.last_update_time, c.created_at, c.revision, c.first_seq"
-    " FROM c WHERE c.status = @status ORDER BY c.last_update_time DESC"
+# Of sessions that differ in their app alone, several may stand in one place of the order.
+_LATEST: Final = (
+    f"SELECT TOP @limit {_NAMES}, c.title, c.last_update_time, c.created_at, c.revision,"
+    " c.first_seq FROM c"
+    " WHERE c.status = @status AND (NOT IS_DEFINED(c.expires_at) OR c.expires_at > @now)"
+    f" AND {_SORTABLE} AND c.last_update_time <= @time AND (c.last_update_time < @time"
+    " OR c.user_id < @user OR (c.user_id = @user AND c.session_id <= @session))"
 )
-LATEST_OF_APP: Final = LATEST.replace("@status", "@status AND c.app_name = @app")
+LATEST: Final = f"{_LATEST} {_REVERSE}"
+LATEST_OF_APP: Final = f"{_LATEST} AND c.app_name = @app {_REVERSE}"
 
 OF_USER: Final = f"SELECT {_NAMES}, c.status, c.initial.stamp FROM c WHERE c.app_name = @app"
 GONE: Final = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.failures import NotFound
@@ -18,6 +18,7 @@ from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import Pair
 from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.compaction import Loading, fits
 from cosmosservice.sessions.store.documents import ACTIVE, FORKING, RESTORING
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import Marker, SessionKey, StateKey
@@ -45,6 +46,20 @@ class _Call:
     """What one call has learnt of the log while it was read again."""
 
     lost_up_to: int = 0  # records that are missing up to this place are known to be lost
+    since_compaction: bool = False
+    has_lost_apart: bool = False  # records that are missing before the others are lost
+
+
+class _Fetched(NamedTuple):
+    """What was not in hand."""
+
+    older: list[Record]  # than the view
+    newer: list[Record]
+    apart: list[Record]  # before all others
+
+    @property
+    def records(self) -> list[Record]:
+        return self.older + self.newer
 
 
 class SessionReader:
@@ -71,22 +86,30 @@ class SessionReader:
         self._clock = clock
 
     async def read(
-        self, key: SessionKey, newest_events: int | None = None, *, confirmed: bool = False
+        self,
+        key: SessionKey,
+        newest_events: int | None = None,
+        *,
+        confirmed: bool = False,
+        since_compaction: bool = False,
     ) -> Snapshot | None:
         """One round trip deep: session, user and app document and the records side by side.
 
-        A state that the session really had, whole. With `confirmed`, the newest one.
+        A state that the session really had, whole. With `confirmed`, the newest one. With
+        `since_compaction`, without events that summaries cover; one round trip deeper, if it is
+        not known yet which those are.
         """
-        call = _Call()
+        call = _Call(since_compaction=since_compaction)
         if confirmed:
             await self.confirm(key)
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
+            expected = await self._expected(key) if call.since_compaction else None
             view = self._views.of(key)
             document, user, app, fetched = await together(
                 self._documents.read(key),
                 *map(self._states.read, key.shared),
-                self._fetch(key, view, newest_events),
+                self._fetch(key, view, newest_events, expected),
             )
             if document is None or not self._is_readable(document):
                 self._views.drop(key)
@@ -94,14 +117,27 @@ class SessionReader:
             if document.status != ACTIVE:
                 await self._lifecycle.complete(document)
                 continue
-            records = await self._assemble(document, view, fetched, newest_events, call)
+            loading = None
+            if expected is not None:
+                loading = document.loading
+                if not _agree(expected, document):
+                    continue
+            records = await self._assemble(document, view, fetched, newest_events, loading, call)
             if records is None:
+                continue
+            apart = await self._apart(document, view, fetched.apart, loading, call)
+            if apart is None:
+                continue
+            if loading is not None and not fits(loading, apart + records):
+                call.since_compaction = False
                 continue
             if is_deleted(after(records, document.revision)):
                 await self._projector.project(key, document.incarnation)
                 return None
             try:
-                return await self._snapshot(document, Pair(user, app), records, newest_events)
+                return await self._snapshot(
+                    document, Pair(user, app), records, newest_events, apart
+                )
             except NotFound:  # a large value was replaced since
                 await self._documents.probe(key)
         raise UnavailableError(
@@ -134,16 +170,17 @@ class SessionReader:
         shared: Pair[StateDocument],
         records: list[Record],
         count: int | None,
+        apart: list[Record],
     ) -> Snapshot:
         """Raises NotFound if a large value is gone."""
         key, new = document.key, after(records, document.revision)
-        known = self._views.take(key, document.incarnation, document.first_seq, records)
+        known = self._views.take(key, document.incarnation, document.first_seq, records, apart)
         initial = await self._documents.initial_changes(document)
         changes = initial.map(newest, known.changes)
         state = await self._values.whole(key, fold(document.state, new))
         of_user = await self._states.whole(shared.user, changes.user)
         of_app = await self._states.whole(shared.app, changes.app)
-        late = new or any(shared.map(StateDocument.missing, changes))
+        late = new or any(shared.map(StateDocument.missing, changes)) or _turned(document, known)
         self._schedule(document, late=bool(late))
         times = [r.timestamp for r in new if r.is_event and math.isfinite(r.timestamp)]
         # Not what the view has: an append of this process may have made it longer since.
@@ -155,7 +192,7 @@ class SessionReader:
                 max(last, document.revision),
                 is_new=_is_new(document, records),
             ),
-            _newest_events(known, records, count),
+            apart + _newest_events(known, records, count),
             Scoped(state, Pair(of_user, of_app)),
             times[-1] if times else document.last_update_time,
         )
@@ -171,28 +208,80 @@ class SessionReader:
     async def user_state(self, key: StateKey) -> dict[str, Any]:
         return plain(await self._states.whole(await self._states.read(key), {}))
 
+    async def _expected(self, key: SessionKey) -> SessionDocument | None:
+        """The document that probably says from where to load."""
+        return self._documents.known(key) or await self._documents.read(key)
+
     async def _fetch(
-        self, key: SessionKey, view: LogView | None, count: int | None
-    ) -> tuple[list[Record], list[Record]]:
-        """What is not in hand: (older than the view, newer than the view)."""
+        self,
+        key: SessionKey,
+        view: LogView | None,
+        count: int | None,
+        expected: SessionDocument | None,
+    ) -> _Fetched:
+        """What is not in hand."""
+        if expected is not None and expected.loading.begin > expected.first_seq:
+            return await self._fetch_since(key, view, expected)
         if view is None:
             if count is None:
-                return [], await self._log.read(key)
-            return [], await self._log.read(key, newest=max(count, 1))
+                return _Fetched([], await self._log.read(key), [])
+            return _Fetched([], await self._log.read(key, newest=max(count, 1)), [])
         newer = self._log.read(key, after=view.last)
         missing = None if count is None else count - len(view.records)
         if view.whole or (missing is not None and missing <= 0):
-            return [], await newer
+            return _Fetched([], await newer, [])
         older = self._log.read(key, after=view.first_seq - 1, before=view.first, newest=missing)
         found = await together(older, newer)
-        return found[0], found[1]
+        return _Fetched(found[0], found[1], [])
+
+    async def _fetch_since(
+        self, key: SessionKey, view: LogView | None, expected: SessionDocument
+    ) -> _Fetched:
+        """The same of what the document says is to be loaded."""
+        loading, incarnation = expected.loading, expected.incarnation
+        before = loading.begin - 1
+        if view is None or not view.records or view.incarnation != incarnation:
+            places = list(loading.apart)
+            reads = [self._log.read(key, after=before)]
+        else:
+            in_hand = {record.seq for record in view.of_places(loading.apart)}
+            places = [seq for seq in loading.apart if seq not in in_hand]
+            reads = [self._log.read(key, after=view.last)]
+            if view.first > loading.begin:
+                reads.append(self._log.read(key, after=before, before=view.first))
+        newer, *older = await together(*reads, self._log.read_places(key, incarnation, places))
+        apart = older.pop()
+        return _Fetched(older[0] if older else [], newer, apart)
+
+    async def _apart(
+        self,
+        document: SessionDocument,
+        view: LogView | None,
+        fetched: list[Record],
+        loading: Loading | None,
+        call: _Call,
+    ) -> list[Record] | None:
+        """The records that are loaded one by one; None if they must be read again."""
+        if loading is None or not loading.apart:
+            return []
+        in_hand = fetched if view is None else fetched + view.of_places(loading.apart)
+        found = {record.seq: record for record in in_hand}
+        missing = [seq for seq in loading.apart if seq not in found]
+        if missing and not call.has_lost_apart:
+            call.has_lost_apart = await self._log.are_lost(
+                document.key, document.incarnation, missing
+            )
+            return None
+        report_damage(document.key, missing)
+        return [found[seq] for seq in loading.apart if seq in found]
 
     async def _assemble(
         self,
         document: SessionDocument,
         view: LogView | None,
-        fetched: tuple[list[Record], list[Record]],
+        fetched: _Fetched,
         count: int | None,
+        loading: Loading | None,
         call: _Call,
     ) -> list[Record] | None:
         """The records in hand, without a gap and at least up to the document's revision; None if
@@ -203,6 +292,9 @@ class SessionReader:
             return None
         records = _joined(document, view, fetched, count)
         begin = document.first_seq
+        if loading is not None:
+            begin = loading.begin
+            records = [record for record in records if record.seq >= begin]
         if count is not None:
             hidden = view is None and not records and any(fetched)
             records, begin = await self._extended(document, records, count, hidden=hidden)
@@ -243,15 +335,29 @@ def _is_new(document: SessionDocument, records: list[Record]) -> bool:
     return whole and not any(record.is_event for record in records)
 
 
+def _agree(expected: SessionDocument, document: SessionDocument) -> bool:
+    """Whether what was fetched is what the document says is to be loaded."""
+    return (
+        expected.incarnation == document.incarnation
+        and expected.loading.begin == document.loading.begin
+        and expected.loading.apart == document.loading.apart
+    )
+
+
+def _turned(document: SessionDocument, view: LogView) -> bool:
+    """Whether the session may be loaded from another place than its document says."""
+    loading = document.loading
+    return loading.at < view.turning <= document.revision and view.named(loading) is not None
+
+
 def _joined(
     document: SessionDocument,
     view: LogView | None,
-    fetched: tuple[list[Record], list[Record]],
+    fetched: _Fetched,
     count: int | None,
 ) -> list[Record]:
     """What was in hand and what was fetched, of the document's incarnation and in order."""
-    older, newer = fetched
-    found = of_incarnation(older + newer, document.incarnation, document.first_seq)
+    found = of_incarnation(fetched.records, document.incarnation, document.first_seq)
     # Appends of this process may have made the view longer while the rest was read.
     middle = _in_hand(view, document.revision, count)
     if not middle:

@@ -14,6 +14,7 @@ from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.errors import StorageError
 from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.sessions.store.compaction import Loading
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
     DELETED,
@@ -35,7 +36,9 @@ logger = logging.getLogger("cosmosservice")
 class SessionDocument:
     """A session document as read."""
 
-    __slots__ = ("_size", "body", "etag", "first_seq", "key", "revision", "state", "status")
+    __slots__ = (
+        "_size", "body", "etag", "first_seq", "key", "loading", "revision", "state", "status",
+    )  # fmt: skip
 
     def __init__(self, key: SessionKey, body: Document, etag: str) -> None:
         self.key = key
@@ -49,6 +52,7 @@ class SessionDocument:
         has_state = isinstance(body.get("state"), dict)
         self.revision = self._int("revision", start) if has_state else start
         self.state = State.of(body)
+        self.loading = Loading.of(body, self.first_seq)
 
     @property
     def size(self) -> int:

@@ -19,6 +19,7 @@ class Snapshot:
     records: list[Record]
     state: Scoped
     last_update_time: float
+    title: str = ""  # of a listed one
 
 
 @dataclass(frozen=True)

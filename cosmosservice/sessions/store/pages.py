@@ -1,0 +1,172 @@
+"""A list of sessions page by page: what is asked for, and where the next page begins."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import sys
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from cosmosservice.account.container import Document
+from cosmosservice.sessions.store.documents import ACTIVE
+from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.queries import (
+    ALL_OF_APP,
+    ALL_OF_USER,
+    FIRST_PAGE_OF_APP,
+    FIRST_PAGE_OF_USER,
+    LATEST,
+    LATEST_OF_APP,
+    NEWEST_CHOSEN,
+    NEXT_PAGE_OF_APP,
+    NEXT_PAGE_OF_USER,
+    OLDEST_CHOSEN,
+)
+
+_OTHER_LIST = (
+    "continuation belongs to another list: of another app or user, in another order or with other"
+    " filters."
+)
+_ALL = sys.float_info.max  # no time is beyond it
+
+
+class Position(NamedTuple):
+    """Where in a list a session stands: the sort key, which is unique within an app."""
+
+    last_update_time: float
+    user_id: str
+    session_id: str
+
+    @classmethod
+    def of(cls, key: SessionKey, body: Document) -> Position:
+        last = body.get("last_update_time")
+        time = float(last) if isinstance(last, int | float) else 0.0
+        return cls(time, key.user_id, key.session_id)
+
+    @classmethod
+    def of_names(cls, body: Document) -> Position:
+        return cls(float(body["last_update_time"]), body["user_id"], body["session_id"])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which sessions, in which order."""
+
+    app_name: str
+    user_id: str | None = None  # None: of all users
+    status: str = ACTIVE
+    newest_first: bool = False
+    updated_after: float | None = None  # inclusive
+    updated_before: float | None = None  # exclusive
+    title: str | None = None  # a part of the title, in any case
+
+    def query(
+        self, now: float, position: Position | None, limit: int | None
+    ) -> tuple[str, dict[str, Any]]:
+        """The text of the query for a page, or for all of them, and its parameters."""
+        parameters: dict[str, Any] = {"app": self.app_name, "status": self.status, "now": now}
+        across = self.user_id is None
+        if not self._chosen:
+            if position is not None:
+                text = NEXT_PAGE_OF_APP if across else NEXT_PAGE_OF_USER
+                return text, parameters | _named(position)
+            if limit is not None:
+                return FIRST_PAGE_OF_APP if across else FIRST_PAGE_OF_USER, parameters
+            return ALL_OF_APP if across else ALL_OF_USER, parameters
+        parameters |= {
+            "updated_after": -_ALL if self.updated_after is None else self.updated_after,
+            "updated_before": _ALL if self.updated_before is None else self.updated_before,
+            "title": self.title or "",
+        }
+        if self.newest_first:
+            return NEWEST_CHOSEN, parameters | _named(position or Position(_ALL, "", ""))
+        return OLDEST_CHOSEN, parameters | _named(position or Position(-_ALL, "", ""))
+
+    @property
+    def _chosen(self) -> bool:
+        bounds = self.updated_after, self.updated_before
+        return self.newest_first or self.title is not None or bounds != (None, None)
+
+    def continuation(self, position: Position) -> str:
+        return _encoded(_digest(self), position)
+
+    def position(self, continuation: str) -> Position:
+        """Where a page goes on. Raises ValueError for what is no continuation of this list."""
+        position, _ = _decoded(continuation, _digest(self))
+        if self.user_id not in (None, position.user_id):
+            raise ValueError(_OTHER_LIST)
+        return position
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a page of sessions of several apps begins. Sessions that differ in their app alone
+    stand in one place: those of the `seen` apps there were on the page before."""
+
+    position: Position
+    seen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The sessions that were used last, of one app or of all."""
+
+    app_name: str | None
+    user_id: str | None
+    status: str
+
+    def start(self, continuation: str | None) -> Start:
+        """Raises ValueError for what is no continuation of this list."""
+        if continuation is None:
+            return Start(Position(_ALL, "", ""))
+        return Start(*_decoded(continuation, _digest(self)))
+
+    def query(self, now: float, start: Start, limit: int) -> tuple[str, dict[str, Any]]:
+        parameters: dict[str, Any] = {"status": self.status, "now": now}
+        parameters |= {"limit": limit + len(start.seen)} | _named(start.position)
+        if self.app_name is None:
+            return LATEST, parameters
+        return LATEST_OF_APP, parameters | {"app": self.app_name}
+
+    def continuation(self, shown: list[Document], start: Start) -> str:
+        """For what follows these."""
+        last = Position.of_names(shown[-1])
+        seen = [str(each["app_name"]) for each in shown if Position.of_names(each) == last]
+        if last == start.position:
+            seen += start.seen
+        return _encoded(_digest(self), last, *seen)
+
+
+def _named(position: Position) -> dict[str, Any]:
+    return dict(zip(("time", "user", "session"), position, strict=True))
+
+
+def _digest(wanted: Wanted | Latest) -> str:
+    """Tells lists apart. A continuation is not a secret: it only says where to go on in a list
+    that its holder may read anyway."""
+    values = [getattr(wanted, each.name) for each in fields(wanted)]
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
+
+
+def _encoded(digest: str, position: Position, *apps: str) -> str:
+    text = json.dumps([digest, *position, *apps])
+    return base64.urlsafe_b64encode(text.encode()).decode("ascii")
+
+
+def _decoded(continuation: str, digest: str) -> tuple[Position, tuple[str, ...]]:
+    try:
+        decoded = base64.urlsafe_b64decode(continuation.encode())
+        told, time, user, session, *apps = json.loads(decoded)
+        for each in (told, user, session, *apps):
+            each.encode()
+        if not isinstance(time, int | float) or not math.isfinite(time):
+            raise ValueError
+        position = Position(float(time), user, session)
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise ValueError("continuation is not one that list_sessions_page returned.") from None
+    if told != digest:
+        raise ValueError(_OTHER_LIST)
+    return position, tuple(apps)
