@@ -1,9 +1,9 @@
 """Several real processes on one emulator over HTTP, killed at points that a seed picks.
 
 A killed process is replaced by a new one. At the end every event that a process was told is stored
-is there exactly once, and every guarantee holds.
+is there exactly once, and every guarantee holds. Half of the kills are made where replicas lag.
 
-    python -m tests.reliability.crash_processes [--seed N] [--kills N] [--workers N]
+    python -m tests.reliability.crash_processes [--seed N] [--kills N] [--workers N] [--lag SECONDS]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from cosmos_emulator import Emulator
+from cosmos_emulator import Emulator, Replicas
 from cosmos_emulator.requests_log import RequestRecord
 from cosmosservice import CosmosSessionService
 from tests.reliability.guarantees import (
@@ -45,6 +45,7 @@ class Report:
     """The figures of a run."""
 
     seed: int
+    lag: float = 0.0
     processes: int = 0
     kills: int = 0
     requests: int = 0
@@ -78,13 +79,14 @@ class _Crew:
         pipe.close()
 
 
-def run(seed: int, *, kills: int, workers: int) -> Report:
-    """Raises Broken if a guarantee does not hold."""
+def run(seed: int, *, kills: int, workers: int, lag: float = 0.0) -> Report:
+    """Raises Broken if a guarantee does not hold. Replicas are up to `lag` seconds behind."""
     began = time.monotonic()
-    report = Report(seed)
+    report = Report(seed, lag)
+    replicas = Replicas((0.0, lag), seed=seed) if lag else None
     history = History()
     dice = random.Random(seed)
-    with Emulator() as emulator, serving(emulator) as endpoint:
+    with Emulator(replicas=replicas) as emulator, serving(emulator) as endpoint:
         asyncio.run(_prepare(endpoint, emulator.key))
         crew = _Crew(endpoint, emulator.key, seed)
         for _ in range(workers):
@@ -152,8 +154,10 @@ async def _prepare(endpoint: str, key: str) -> None:
 
 async def _look(endpoint: str, emulator: Emulator, history: History, picture: Picture) -> None:
     """New readers see what is stored; the second finds nothing left to do."""
+    _catch_up(emulator)
     for place in PLACES:
         await _read(endpoint, emulator.key, place)
+    _catch_up(emulator)
     picture = check_guarantees(emulator, history, settled=True)
     for place in PLACES:
         seen = await _read(endpoint, emulator.key, place)
@@ -161,6 +165,11 @@ async def _look(endpoint: str, emulator: Emulator, history: History, picture: Pi
             raise Broken(f"{place}: a reader sees {seen}, stored is {picture.view(place)}")
     if Picture(emulator).dump() != picture.dump():
         raise Broken("a second look writes something")
+
+
+def _catch_up(emulator: Emulator) -> None:
+    if emulator.replicas is not None:
+        emulator.replicas.catch_up()
 
 
 async def _read(endpoint: str, key: str, place: Where) -> Any:
@@ -177,8 +186,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--workers", type=int, default=6)
+    parser.add_argument("--lag", type=float, default=0.3, help="seconds; 0: without")
     options = parser.parse_args(arguments)
-    print(run(options.seed, kills=options.kills, workers=options.workers))
+    lags = [0.0, options.lag] if options.lag else [0.0]
+    for number, lag in enumerate(lags):
+        kills = options.kills // len(lags)
+        print(run(options.seed + number, kills=kills, workers=options.workers, lag=lag))
     return 0
 
 

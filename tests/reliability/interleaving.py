@@ -3,6 +3,8 @@
 Every request is held until all others wait too; then the seed picks the one that goes next. A model
 that keeps everything in a dict is told of the log writes that the store accepts, and knows what was
 true at every moment. What a caller was told must have been true between its call and its answer.
+Where replicas lag, what a get shows may be older: but it was true, and is never older than what the
+same process has seen before.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 from google.adk.sessions import Session
 
+from cosmos_emulator import Replicas
 from cosmos_emulator.messages import Request
 from cosmosservice.errors import (
     AlreadyExistsError,
@@ -155,9 +158,13 @@ class Call:
 class World:
     """A store, processes on it, the model, and all that was called."""
 
-    def __init__(self, seed: int, *, losses: float = 0.0, kills: float = 0.0) -> None:
+    def __init__(
+        self, seed: int, *, losses: float = 0.0, kills: float = 0.0, lag: float = 0.0
+    ) -> None:
         self.random = random.Random(seed)
-        self.emulator = store()
+        self.lag = lag
+        self.emulator = store(Replicas((0.0, lag), seed=seed) if lag else None)
+        self._seen: dict[tuple[Process, Where], int] = {}  # the moment that was shown last
         self.model = Model()
         self.history = History()
         self.calls: list[Call] = []
@@ -293,7 +300,10 @@ class World:
     async def get(self, process: Process, where: Where) -> Session | None:
         async def work(call: Call) -> Session | None:
             found = await process.service.get_session(**_who(where))
-            self._saw(call, found)
+            if self.lag:
+                self._saw_late(process, call, found)
+            else:
+                self._saw(call, found)
             return found
 
         result: Session | None = await self.call("get", where, work)
@@ -306,10 +316,28 @@ class World:
                 raise Broken(f"G4: a get shows no session at {call.start}…{self.step}: {moments}")
             return
         events = tuple(each.id for each in found.events)
-        own = {key: value for key, value in found.state.items() if not key.startswith(_SHARED)}
+        own = _own(found)
         if not any(each.events == events and each.state == own for each in moments):
             raise Broken(f"G4: a get shows {events} {own}, which never was: {moments}")
         call.shared = {k: v for k, v in found.state.items() if k.startswith(_SHARED)}
+
+    def _saw_late(self, process: Process, call: Call, found: Session | None) -> None:
+        """What was shown was true once, and not before what this process saw last."""
+        moments = self.model.between(call.where, 0, self.step)
+        shown = found and (tuple(each.id for each in found.events), _own(found))
+        matching = [
+            number
+            for number, each in enumerate(moments)
+            if shown == (None if each.events is None else (each.events, each.state))
+        ]
+        last = self._seen.get((process, call.where), 0)
+        if not matching or matching[-1] < last:
+            raise Broken(f"G4: a get shows {shown} after {moments[last]}: {moments}")
+        self._seen[process, call.where] = next(each for each in matching if each >= last)
+
+    def catch_up(self) -> None:
+        if self.emulator.replicas is not None:
+            self.emulator.replicas.catch_up()
 
     async def delete(self, process: Process, where: Where) -> None:
         work = partial(process.service.delete_session, **_who(where))
@@ -351,6 +379,7 @@ class World:
 
     async def _look(self) -> dict[Where, View]:
         """What a new process sees of every session. It may complete what a killed one began."""
+        self.catch_up()
         reader = self._watched()
         views: dict[Where, View] = {}
         for where in sorted(self.model.lives):
@@ -365,7 +394,8 @@ class World:
         gone = [each for each in moments if each.events is None]
         true = {
             ("create", "ok"): any(each.incarnation == call.marker for each in alive),
-            ("create", "AlreadyExistsError"): bool(alive),
+            # Whose log is old does not see that a delete is under way.
+            ("create", "AlreadyExistsError"): bool(alive) or bool(self.lag),
             ("delete", "ok"): bool(gone),
             ("restore", "ok"): bool(alive),
             ("append", "ok"): any(call.event_id in each.events for each in alive),
@@ -418,7 +448,7 @@ class World:
                 one, two = places[first.event_id], places[second.event_id]
                 if one[0] == two[0] and one[1] > two[1]:
                     raise Broken(f"{first} stands behind {second}")
-        if not self.clocks_agree:
+        if not self.clocks_agree or self.lag:
             return
         writes = {call.event_id: call for call in done if call.told == "ok"}
         for reader in [call for call in self.calls if call.name == "get"]:
@@ -434,6 +464,10 @@ class World:
 
 def _same_scope(key: str, write: Call, reader: Call) -> bool:
     return key.startswith("app:") or write.where[0] == reader.where[0]
+
+
+def _own(session: Session) -> dict[str, Any]:
+    return {key: value for key, value in session.state.items() if not key.startswith(_SHARED)}
 
 
 def _who(where: Where) -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.reliability.crash_processes import run
 
 
-def test_killed_processes_lose_nothing():
-    report = run(seed=1, kills=6, workers=3)
-    assert report.kills == 6
+@pytest.mark.parametrize("lag", [0.0, 0.3])
+def test_killed_processes_lose_nothing(lag):
+    report = run(seed=1, kills=4, workers=3, lag=lag)
+    assert report.kills == 4
     assert report.processes > 3
     assert report.told["stored"] > 0

@@ -16,6 +16,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--lag", type=float, default=0.3, help="seconds by which replicas may be behind; 0: none"
+    )
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
     given = parser.parse_args()
     print(f"{given.sessions} sessions for {given.seconds:.0f} seconds, seed {given.seed}")
@@ -23,6 +26,7 @@ def main() -> int:
         seconds=given.seconds,
         sessions=given.sessions,
         seed=given.seed,
+        lag=given.lag,
         progress=lambda line: print(line, flush=True),
     )
     figures = soak.run()

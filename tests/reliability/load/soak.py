@@ -7,6 +7,9 @@ Three services stand for three processes. Each turn of a conversation is taken b
 behind a load balancer: it loads the session, compares it with what was acknowledged, and appends.
 What fails is tried again with the same event, as the errors say. A conversation that is long enough
 is checked and purged, and another one takes its place, so that what is stored stays about the same.
+
+With `lag`, replicas are up to so many seconds behind: a session that is loaded may be an older one.
+It must be one that was, and an event that is appended to it must be refused.
 """
 
 from __future__ import annotations
@@ -29,9 +32,14 @@ from typing import Any, TypeVar
 
 import psutil
 
-from cosmos_emulator import Emulator
+from cosmos_emulator import Emulator, Replicas
 from cosmosservice import CosmosSessionService
-from cosmosservice.errors import StateUpdatePendingError, StorageError
+from cosmosservice.errors import (
+    AlreadyExistsError,
+    StaleSessionError,
+    StateUpdatePendingError,
+    StorageError,
+)
 from tests.reliability.load.weather import STORM, Weather
 from tests.support.adk import event, texts
 from tests.support.raw import raw_store
@@ -56,6 +64,9 @@ class Figures:
     finished_sessions: int = 0
     events: int = 0
     large_events: int = 0
+    lag: float = 0.0
+    late_reads: int = 0  # that showed an older state
+    refused: int = 0  # appends to an older state
     reads: int = 0
     requests: int = 0
     faults: dict[str, int] = field(default_factory=dict)
@@ -122,9 +133,11 @@ class Soak:
         seed: int,
         fault_share: float = 0.05,
         storm_every: float = 15.0,
+        lag: float = 0.0,
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.figures = Figures(sessions=sessions)
+        self.figures = Figures(sessions=sessions, lag=lag)
+        self._replicas = Replicas((0.0, lag), seed=seed) if lag else None
         self._seconds, self._sessions = seconds, sessions
         self._fault_share, self._storm_every = fault_share, storm_every
         self._rng = random.Random(seed)
@@ -141,7 +154,10 @@ class Soak:
         sockets, threads = len(process.net_connections()), set(threading.enumerate())
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "soak.db"
-            with Emulator(path) as emulator, serving(emulator, patience=90) as endpoint:
+            with (
+                Emulator(path, replicas=self._replicas) as emulator,
+                serving(emulator, patience=90) as endpoint,
+            ):
                 asyncio.run(self._run(emulator, endpoint))
         gc.collect()
         # The plain SDK's client, by which the raw documents are looked at, keeps a pool.
@@ -201,12 +217,35 @@ class Soak:
         if not talk.said and talk.held is None:
             await self._patiently(self._create(service, talk))
         if talk.holder is not service:
-            talk.held = await self._patiently(lambda: service.get_session(**talk.who))
+            talk.held = await self._load(service, talk)
             talk.holder = service
-            self.figures.reads += 1
-            self._compare(talk, texts(talk.held))
         for _ in range(self._rng.randint(1, 4)):
             await self._say(service, talk)
+
+    async def _load(self, service: CosmosSessionService, talk: Conversation) -> Any:
+        """The session with all that was acknowledged."""
+        while True:
+            found = await self._patiently(lambda: service.get_session(**talk.who))
+            self.figures.reads += 1
+            shown = [(text or "").strip() for text in texts(found)] if found else []
+            if not self.figures.lag or shown == talk.said or shown != talk.said[: len(shown)]:
+                self._compare(talk, shown)
+                return found
+            self.figures.late_reads += 1
+            state = found.state.get("turn") if found else None
+            self.figures.wrong_states += state != (len(shown) - 1 if shown else None)
+            if found and self._rng.random() < 0.2:
+                await self._be_refused(service, found)
+            await asyncio.sleep(0.02)
+
+    async def _be_refused(self, service: CosmosSessionService, old: Any) -> None:
+        said = event("too late")
+        try:
+            await self._patiently(lambda: service.append_event(old, said))
+        except StaleSessionError:
+            self.figures.refused += 1
+        else:
+            self.figures.unexpected.append("an append to an older state was accepted")
 
     def _create(
         self, service: CosmosSessionService, talk: Conversation
@@ -214,8 +253,12 @@ class Soak:
         async def create() -> None:
             # If a first attempt was stored although it failed, it is there now.
             talk.held = await service.get_session(**talk.who)
-            if talk.held is None:
-                talk.held = await service.create_session(**talk.who)
+            try:
+                if talk.held is None:
+                    talk.held = await service.create_session(**talk.who)
+            except AlreadyExistsError:  # the get was older than it
+                talk.held = await service.get_session(**talk.who)
+                assert talk.held is not None  # the refusal brought the token up to date
             talk.holder = service
 
         return create
@@ -243,9 +286,7 @@ class Soak:
 
     async def _finish(self, talk: Conversation) -> None:
         other = self._rng.choice(self._services)
-        found = await self._patiently(lambda: other.get_session(**talk.who))
-        self.figures.reads += 1
-        self._compare(talk, texts(found))
+        found = await self._load(other, talk)
         self.figures.wrong_states += found.state.get("turn") != talk.state["turn"]
         await self._patiently(lambda: other.purge_session(**talk.who))
         self.figures.finished_sessions += 1
@@ -282,6 +323,8 @@ class Soak:
         """By a process that has seen nothing of it, and by the raw documents."""
         for service in self._services:
             await service.flush()
+        if self._replicas is not None:
+            self._replicas.catch_up()
         async with CosmosSessionService(**options) as fresh:
             begun = [talk for talk in talks if talk.said]
             for talk in begun:
@@ -291,6 +334,8 @@ class Soak:
             for user, expected in self._users.items():
                 state = await fresh.get_user_state(app_name=APP, user_id=user)
                 self.figures.wrong_states += state != expected
+        if self._replicas is not None:
+            self._replicas.catch_up()
         with raw_store(emulator, DATABASE) as raw:
             places: dict[tuple[str, str], list[int]] = {}
             for body in raw.events.all(document_type="adk_event"):
