@@ -63,6 +63,8 @@ def history(store: Frozen) -> Frozen:
         won=EMPTY,  # (incarnation, marker) -> event appended from it
         lost=frozenset(lost),  # places whose documents were removed before it all began
         erased=frozenset(),  # events whose user state was erased together with their session
+        completed=frozenset(),  # incarnations of forks that were active once
+        ended=frozenset(),  # incarnations of forks that never will be
         forgotten=frozenset(),  # all events begun before the erasure: their user state may be gone
     )
 
@@ -161,7 +163,7 @@ class Ghost:
     def _start_delete(self, ghost, process, store, sid):
         doc = document(store, "session" + sid, "s")
         target = None
-        if doc and doc.status in ("active", "restoring"):
+        if doc and doc.status in ("active", "restoring", "forking"):
             life = ghost.lives.get(doc.incarnation, 0)
             announced = doc.status == "restoring" and doc.incarnation in ghost.dead
             target = (doc.incarnation, life + announced)

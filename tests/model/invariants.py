@@ -2,7 +2,8 @@
 
 The numbers follow the guarantees G1 to G10; I11 is the consistent snapshot of G4, I12 the life of
 a session document, I13 the completeness of a purge, I14 what restore says, I15 that erased state
-stays erased, I16 the completeness of a reading of the whole log, I17 that a reported hole is one.
+stays erased, I16 the completeness of a reading of the whole log, I17 that a reported hole is one,
+I18 that a fork is whole, and is what it said.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ TRANSITIONS = {
     ("restoring", "deleted"),  # restored and deleted again before anybody wrote the document
     ("deleted", "purging"),
     ("purging", "purged"),
+    ("forking", "active"),
+    ("forking", "purging"),
     # What it replaced is erased: only the mark that says so goes.
     ("deleted", "deleted"),
     ("restoring", "restoring"),
@@ -48,7 +51,9 @@ class Invariants(Ghost):
                 broken.append(("I1-duplicate", f"{new.event_id} is stored a second time"))
             if new.event_id in ghost.rejected:
                 broken.append(("I5-trace", f"rejected {new.event_id} is in the log"))
-            if inc in ghost.dead:
+            if inc in ghost.dead and new.event_id[:2] == "f:":
+                pass  # of a fork that was ended: it must not stay, see `at_rest`
+            elif inc in ghost.dead:
                 broken.append(
                     ("I6-append-after-tombstone", f"{new.event_id} at {new.seq} of dead {inc}")
                 )
@@ -81,6 +86,8 @@ class Invariants(Ghost):
                 broken.append(("I12-transition", f"{old.status} -> {new.status}"))
             if new.revision < old.revision or new.first_seq != old.first_seq:
                 broken.append(("I3-revision-back", f"{old.revision} -> {new.revision}"))
+            if old.status == "forking":
+                ghost = self._forked(ghost, log, old, new, after, broken)
         if new.status == "purged":
             left = [r.event_id for r in documents(after, log) if self._unerased(r, new.revision)]
             if left:
@@ -102,6 +109,23 @@ class Invariants(Ghost):
             elif (tombstone_in_force(records) is None) != (new.status == "active"):
                 broken.append(("I3-status", f"{new.status} at revision {new.revision}"))
         return ghost
+
+    @staticmethod
+    def _forked(ghost, log, old, new, after, broken):
+        """A fork is complete, or ended."""
+        inc, source = old.incarnation, old.source
+        there = documents(after, "log" + source.sid)
+        there = [r for r in there if r.incarnation == source.incarnation and r.kind == "event"]
+        if new.status == "purging":
+            if len([r for r in there if r.seq <= source.place]) == source.events:
+                broken.append(("I18-denied", f"{inc} is ended, although its source is there"))
+            return ghost.having(dead=ghost.dead.put(inc, 0), ended=ghost.ended | {inc})
+        places = ((p[1], e) for e, p in ghost.created.items() if p[0] == source.incarnation)
+        wanted = [("f:" + e) for seq, e in sorted(places) if seq <= source.place]
+        found = [r.event_id for r in documents(after, log) if r.incarnation == inc]
+        if wanted != found or new.revision != len(wanted):
+            broken.append(("I18-fork", f"{found} up to {new.revision}, not {wanted}"))
+        return ghost.having(completed=ghost.completed | {inc})
 
     @staticmethod
     def _unerased(rec, bound):
@@ -320,6 +344,18 @@ class Invariants(Ghost):
             broken.append(("I16-incomplete", f"nothing is shown of the live {live}"))
         return ghost
 
+    def _fork_end(self, ghost, process, store, broken, target, incarnation, outcome):
+        if outcome == "ok" and incarnation not in ghost.completed:
+            broken.append(("I18-lost", f"the fork {incarnation} returned, but never was complete"))
+        if outcome == "ok":
+            copies = [e for e, p in ghost.created.items() if p[0] == incarnation]
+            return ghost.having(returned=ghost.returned | set(copies))
+        doc = document(store, "session" + target, "s")
+        own = doc is not None and doc.incarnation == incarnation
+        if own and doc.status not in ("purging", "purged"):
+            broken.append(("I18-denied", f"{outcome}, but {incarnation} is {doc.status}"))
+        return ghost
+
     def _repair_end(self, ghost, process, store, broken, sid, holes):
         there = documents(store, "log" + sid)
         there = {(r.seq, r.incarnation) for r in there if r.kind != "lost"}
@@ -348,6 +384,11 @@ class Invariants(Ghost):
             left = [body.event_id for body in documents(store, "body" + sid)]
             if left and (doc is None or doc.status == "purged"):
                 broken.append(("I13-unerased", f"the session is gone, the bodies {left} are not"))
+        for log in sorted(p for p in store if p.startswith("log")):
+            left = [r for r in documents(store, log) if r.incarnation in ghost.ended]
+            left = [r.event_id for r in left if r.kind == "event"]
+            if left:
+                broken.append(("I13-unerased", f"the fork was ended, its copies {left} are stored"))
         for event_id in set(ghost.created) - ghost.forgotten:
             for scope, key in ghost.touches.get(event_id, ()):
                 doc = document(store, scope, "d")

@@ -7,6 +7,7 @@ restore or purge completes it (`finish_restore`, `erase`).
 from __future__ import annotations
 
 from tests.model.erasing import erase, erase_predecessors, erase_state, newest_stamp, sweep
+from tests.model.forks import finish
 from tests.model.protocol import delete
 from tests.model.steps import (
     confirm,
@@ -40,6 +41,8 @@ def restore(rules, proc, sid):
                 if confirmed:
                     continue
             outcome = "notfound"
+        elif doc.status == "forking":
+            yield from finish(rules, sid, doc, reply[1])
         elif doc.status == "restoring":
             deleted = doc.incarnation
             yield from finish_restore(rules, sid, doc, reply[1])
@@ -105,8 +108,8 @@ def purge(rules, proc, sid, insist=False):
                     continue
             yield from sweep(rules, sid)
             outcome = "done"
-        elif doc.status == "restoring":
-            yield from finish_restore(rules, sid, doc, reply[1])
+        elif doc.status in ("restoring", "forking"):
+            yield from finish(rules, sid, doc, reply[1])
         elif doc.status == "active":
             reply = None
             found = yield ("query", "log" + sid)

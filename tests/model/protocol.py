@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.model.erasing import erase
+from tests.model.forks import NAMES, finish
 from tests.model.steps import (
     GONE,
     NO_STATE,
     confirm,
-    finish_restore,
     first_missing,
     fold,
     initial_state,
@@ -49,8 +49,8 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
                 outcome = "ok"
         elif own_attempt(old, incarnation) and not rules.without("own incarnation is recognised"):
             outcome = "ok"  # perhaps deleted by somebody since
-        elif old.status == "restoring":
-            yield from finish_restore(rules, sid, old, reply[1])
+        elif old.status in ("restoring", "forking"):
+            yield from finish(rules, sid, old, reply[1])
         elif old.status == "active":
             found = yield ("query", "log" + sid)
             tomb = tombstone_in_force(of(found[1], old.incarnation, old.revision))
@@ -133,13 +133,13 @@ def get(rules, proc, sid, repair=True):
         if doc is None or doc.status in GONE:
             proc.end("get_end", sid, None)
             return None
-        if doc.status == "restoring":
-            if rules.without("get finishes a restore"):
+        if doc.status in ("restoring", "forking"):
+            if rules.without(f"get finishes a {NAMES[doc.status]}"):
                 proc.end("get_end", sid, None)
                 return None
             etag = replies[0][1]
             replies = None
-            yield from finish_restore(rules, sid, doc, etag)
+            yield from finish(rules, sid, doc, etag)
             etag = None
             continue
         records = of(replies[1][1], doc.incarnation, doc.first_seq - 1)
@@ -289,10 +289,10 @@ def delete(rules, proc, sid, call=""):
                 break
             continue
         confirmed = False
-        if doc.status == "restoring":
-            if rules.without("delete finishes a restore"):
+        if doc.status in ("restoring", "forking"):
+            if rules.without(f"delete finishes a {NAMES[doc.status]}"):
                 break
-            yield from finish_restore(rules, sid, doc, reply[1])
+            yield from finish(rules, sid, doc, reply[1])
             continue
         reply = None
         found = yield ("query", "log" + sid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.model import (
     clock_scenarios,
     erasure_scenarios,
+    fork_scenarios,
     lag_scenarios,
     purge_scenarios,
     restore_scenarios,
@@ -22,12 +23,13 @@ MODULES = (
     lag_scenarios,
     clock_scenarios,
     erasure_scenarios,
+    fork_scenarios,
 )
 SCENARIOS = {
     name: build
     for module in MODULES
     for name, build in vars(module).items()
-    if name[0] in "SRPLDCTE" and name[1:2].isdigit()
+    if name[0] in "SRPLDCTEF" and name[1:2].isdigit()
 }
 
 # Where nobody writes user or app state those documents are left out: fewer states, same races.
@@ -38,6 +40,7 @@ WITHOUT_SHARED_STATE = (
     *("P2", "P3", "P4", "P6", "P7", "P10", "P11", "P11b", "P11c", "P11d", "P12"),
     *("L1b", "L2", "L2b", "L2c", "L2d", "L4", "L4b", "L5b", "L6", "D2", "D3", "D3b", "D4"),
     *("T1", "T2", "T3", "T4", "E3", "E3c", "E4", "E4b", "E4c"),
+    *("F1", "F1b", "F2", "F2b", "F2c", "F3", "F3b", "F4", "F4b", "F5", "F6"),
 )
 WITH_BODIES = ("S12", "S12b", "D4", "E4", "E4b", "E4c")
 
@@ -113,7 +116,20 @@ MUTANTS_OF_LAG = {
     "purge looks until nothing is left": ("T4", "I13-unerased"),
 }
 
-MUTANTS = EARLIER_MUTANTS | MUTANTS_OF_LAG
+MUTANTS_OF_FORKS = {
+    "the fork's document comes first": ("F5", "I1-lost"),
+    "own fork is recognised": ("F1", "I18-denied"),
+    "only what is forking is copied to": ("F1b", "I12-transition"),
+    "If-Match on the end of a fork": ("F1", "I3-revision-back"),
+    "a forker looks what became of its document": ("F2b", "I18-lost"),
+    "a forker erases what it copied in vain": ("F2b", "I13-unerased"),
+    "a helper probes the source first": ("F6", "I18-denied"),
+    "a fork ends with its source": ("F3b", "I18-fork"),
+    "get finishes a fork": ("F3", "I4-none"),
+    "delete finishes a fork": ("F3", "I6-get-after-delete"),
+}
+
+MUTANTS = EARLIER_MUTANTS | MUTANTS_OF_LAG | MUTANTS_OF_FORKS
 
 # What went wrong without any of these rules: what was seen -> (scenario, invariant that breaks)
 FINDINGS = {

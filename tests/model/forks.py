@@ -1,0 +1,129 @@
+"""Forks: a new session with the events of another one up to a point.
+
+The new document comes first, with the status `forking`: it names its source, the point and the
+number of events. Then the events are copied to the places 1, 2 … of its log, and it becomes active.
+Whoever meets `forking` completes it or, if events of the source are gone, announces a purge.
+
+The copy of an event z is called "f:z" here, so that the two are told apart.
+"""
+
+from __future__ import annotations
+
+from tests.model.erasing import sweep
+from tests.model.steps import finish_restore, fold, of, probe, record, record_id, tombstone_in_force
+from tests.model.store import EMPTY, Frozen
+
+NAMES = {"restoring": "restore", "forking": "fork"}  # what a document may announce
+GONE_FOR_GOOD = ("purging", "purged")
+
+
+def fork(rules, proc, source, target, incarnation):
+    """Outcome: ok; exists (the target's id is taken); notfound (no source); ended (the source was
+    erased, or the new session was, before the fork was complete)."""
+    reply = records = doc = None
+    outcome = None
+    reply = yield ("read", "session" + source, "s")
+    doc = reply[2] if reply[0] == "ok" else None
+    reply = yield ("query", "log" + source)
+    if doc is None or doc.status != "active":
+        outcome = "notfound"
+    else:
+        records = of(reply[1], doc.incarnation)
+        if tombstone_in_force(records):
+            outcome = "notfound"
+    reply = None
+    if outcome is None:
+        place = max([doc.revision, *(r.seq for r in records)])
+        records = tuple(r for r in records if r.kind == "event")
+        named = Frozen(sid=source, incarnation=doc.incarnation, place=place, events=len(records))
+        doc = Frozen(
+            status="forking",
+            incarnation=incarnation,
+            first_seq=1,
+            revision=0,
+            state=EMPTY,
+            source=named,
+        )
+        named = place = None
+        if rules.without("the fork's document comes first"):
+            yield from copies(target, doc, records)
+        reply = yield ("create", "session" + target, "s", doc)
+        etag = reply[1] if reply[0] == "ok" else None
+        if reply[0] != "ok":
+            reply = yield ("read", "session" + target, "s")
+            doc, etag = (reply[2], reply[1]) if reply[0] == "ok" else (None, None)
+            if doc is None or doc.incarnation != incarnation:
+                outcome = "exists"
+            elif doc.status != "forking" and not rules.without("only what is forking is copied to"):
+                # The answer to our create was lost, and somebody else has gone on since.
+                outcome = "ended" if doc.status in ("purging", "purged") else "ok"
+            if rules.without("own fork is recognised"):
+                outcome = "exists"
+        reply = None
+        if outcome is None:
+            outcome = yield from copy(rules, target, doc, etag, records)
+    reply = doc = records = etag = None
+    proc.end("fork_end", target, incarnation, outcome)
+    return outcome
+
+
+def copies(sid, doc, records):
+    """Puts the events into the new log. A place that is taken was filled by somebody else."""
+    i = 0
+    while i < len(records):
+        rec = records[i]
+        rec = record("event", doc.incarnation, i + 1, "f:" + rec.event_id, rec.stamp, rec.session)
+        yield ("create", "log" + sid, record_id(rec), rec)
+        rec = None
+        i += 1
+
+
+def copy(rules, sid, doc, etag, records):
+    """Copies the events and makes the document active: ok, or ended if the fork was erased."""
+    yield from copies(sid, doc, records)
+    incarnation = doc.incarnation
+    new = tuple(record("event", "", 0, r.event_id, 0, r.session) for r in records)
+    doc = doc.having(status="active", revision=len(records), state=fold(doc.state, new)).without(
+        "source"
+    )
+    new = records = None
+    if rules.without("If-Match on the end of a fork"):
+        etag = None
+    done = yield ("replace", "session" + sid, "s", doc, etag)
+    if done[0] == "ok" or rules.without("a forker looks what became of its document"):
+        return "ok"
+    doc = etag = None
+    done = yield ("read", "session" + sid, "s")
+    doc = done[2] if done[0] == "ok" else None
+    done = None
+    if doc is not None and doc.incarnation == incarnation and doc.status not in GONE_FOR_GOOD:
+        return "ok"  # completed by somebody else
+    doc = None
+    if not rules.without("a forker erases what it copied in vain"):
+        yield from sweep(rules, sid)
+    return "ended"
+
+
+def complete(rules, sid, doc, etag):
+    """Finishes a fork that the document announces, or ends it if events of its source are gone."""
+    source = doc.source
+    if not rules.without("a helper probes the source first"):
+        yield from probe("log" + source.sid, (1, source.incarnation))
+    found = yield ("query", "log" + source.sid)
+    found = of(found[1], source.incarnation)
+    found = tuple(r for r in found if r.kind == "event" and r.seq <= source.place)
+    if len(found) < source.events and not rules.without("a fork ends with its source"):
+        found = None
+        doc = doc.having(status="purging")
+        yield ("replace", "session" + sid, "s", doc, etag)
+        return
+    source = None
+    yield from copy(rules, sid, doc, etag, found)
+
+
+def finish(rules, sid, doc, etag):
+    """What the document announces, whoever meets it."""
+    if doc.status == "restoring":
+        yield from finish_restore(rules, sid, doc, etag)
+    else:
+        yield from complete(rules, sid, doc, etag)
