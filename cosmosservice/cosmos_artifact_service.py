@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
@@ -20,6 +20,7 @@ from cosmosservice.artifacts.saving import Draft, Hashing
 from cosmosservice.artifacts.stores import ArtifactStores, Sizes
 from cosmosservice.artifacts.streams import ArtifactReader, Opened, Source, blocks
 from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, Progress, SweepReport
+from cosmosservice.errors import ContainerMismatchError
 from cosmosservice.hosting.concurrency import GRACE
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             allow_multiple_write_regions=allow_multiple_write_regions or None,
             _emulator=_emulator,
         )
+        self._account.erases_with(self)
         secret = settings.artifact_blobs
         self._stores = ArtifactStores(
             settings,
@@ -338,6 +340,20 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             return report
 
         return await self._run("purge_artifacts", purge)
+
+    async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
+        """What a purge of the session service on the same account calls."""
+        names = {"app_name": app_name, "user_id": user_id}
+        try:
+            if sessions is None:
+                reports = [await self.purge_artifacts(**names)]
+            else:
+                reports = [
+                    await self.purge_artifacts(**names, session_id=each) for each in sessions
+                ]
+        except ContainerMismatchError:  # nothing was ever kept
+            return 0
+        return sum(report.versions + report.payloads for report in reports)
 
     async def sweep(self, *, progress: Progress | None = None) -> SweepReport:
         """Removes what saves and deletes that were cut short left behind, in all scopes. It takes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from google.adk.events.event import Event
@@ -14,7 +14,7 @@ from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount, OnRequestCharge
 from cosmosservice.account.service import AccountService
-from cosmosservice.errors import ConfigurationError
+from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.memory.backfill import EmbedReport, Progress
 from cosmosservice.memory.documents import Owner, text_of
@@ -134,6 +134,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             allow_multiple_write_regions=allow_multiple_write_regions or None,
             _emulator=_emulator,
         )
+        self._account.erases_with(self)
         self._stores = MemoryStores(settings, embedder=embedder, repeat_seconds=repeat_seconds)
 
     @classmethod
@@ -263,6 +264,17 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         """Erases all memories of a user, or of one session, and what is left of deleted ones."""
         owner = Owner.of(app_name, user_id)
         return await self._run("purge_memories", lambda store: store.purge(owner, session_id))
+
+    async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
+        """What a purge of the session service on the same account calls."""
+        try:
+            if sessions is None:
+                return (await self.purge_memories(app_name=app_name, user_id=user_id)).documents
+            names = {"app_name": app_name, "user_id": user_id}
+            reports = [await self.purge_memories(**names, session_id=each) for each in sessions]
+        except ContainerMismatchError:  # nothing was ever kept
+            return 0
+        return sum(report.documents for report in reports)
 
     async def embed_missing(
         self,

@@ -19,7 +19,7 @@ from google.adk.sessions.base_session_service import (
 from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
-from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.account import CosmosAccount, Eraser, OnRequestCharge
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.data_converters.state_scopes import (
@@ -193,6 +193,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         if isinstance(store, str):
             return cls(endpoint=f"embedded:{store}", **options)
         return cls(endpoint="embedded::memory:", _emulator=store, **options)
+
+    @property
+    def _erasers(self) -> Sequence[Eraser]:
+        return self._account.erasers
 
     # --- BaseSessionService
 

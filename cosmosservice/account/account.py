@@ -60,6 +60,14 @@ class ServiceStores(Protocol[S_co]):
         long: they take as long as there is something to do."""
 
 
+class Eraser(Protocol):
+    """A service that keeps more of a session or a user than the session service knows of."""
+
+    async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
+        """Erases what belongs to these sessions of a user; None: to the user. Says how many
+        documents that were."""
+
+
 class AccountOptions(TypedDict, total=False):
     """Options of an account on the embedded emulator."""
 
@@ -94,6 +102,7 @@ class CosmosAccount:
         client: CosmosClient | None = None,
         on_request_charge: OnRequestCharge | None = None,
         allow_multiple_write_regions: bool = False,
+        erase_together: bool = True,
         _settings: Settings | None = None,
         _emulator: Emulator | None = None,
     ) -> None:
@@ -115,6 +124,8 @@ class CosmosAccount:
             event loop only, and the application closes it.
           on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
+          erase_together: a purge by a session service also erases what the memory and artifact
+            services on this account keep of those sessions.
         """
         if client is not None:
             if any(each is not None for each in (endpoint, credential, uri)) or client_options:
@@ -136,6 +147,8 @@ class CosmosAccount:
             allow_multiple_write_regions=allow_multiple_write_regions,
             on_request_charge=on_request_charge,
         )
+        self._erasers: weakref.WeakSet[Eraser] = weakref.WeakSet()
+        self._erase_together = erase_together
         self._bound = client is not None  # to the event loop of the application's client
         self._io = IoThread(self._connector.new_host)
         self._home: HomeLoop | None = None
@@ -197,6 +210,14 @@ class CosmosAccount:
         await self._home_of_caller().run(open_all)
 
     # --- for services
+
+    def erases_with(self, service: Eraser) -> None:
+        """From now on the service erases what it keeps of a session or a user that is purged."""
+        self._erasers.add(service)
+
+    @property
+    def erasers(self) -> list[Eraser]:
+        return list(self._erasers) if self._erase_together else []
 
     async def run(
         self,

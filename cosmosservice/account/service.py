@@ -42,6 +42,11 @@ class AccountService(Generic[S]):
         self._account = account
         return account.settings.with_containers(**containers)
 
+    @property
+    def account(self) -> CosmosAccount:
+        """The account on which the service keeps its data."""
+        return self._account
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._account.description})"
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cosmosservice import CosmosSessionService
+from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
 from cosmosservice.cli import archive
 from cosmosservice.cli.console import (
     Problem,
@@ -176,13 +176,25 @@ async def restore(uri: str | None, name: SessionName) -> None:
     err.print("Restored.")
 
 
-async def purge_session(uri: str | None, name: SessionName) -> None:
+@contextlib.asynccontextmanager
+async def everything_of(uri: str | None) -> AsyncIterator[CosmosSessionService]:
+    """A session service whose purges erase memories and artifacts too."""
     async with service_of(uri) as service:
+        companions = (
+            CosmosMemoryService(account=service.account),
+            CosmosArtifactService(account=service.account),
+        )
+        yield service
+        del companions
+
+
+async def purge_session(uri: str | None, name: SessionName) -> None:
+    async with everything_of(uri) as service:
         _print_purged(await service.purge_session(**name._asdict()))
 
 
 async def purge_user(uri: str | None, app_name: str, user_id: str, *, include_state: bool) -> None:
-    async with service_of(uri) as service:
+    async with everything_of(uri) as service:
         with bar("sessions") as progress:
             report = await service.purge_user(
                 app_name=app_name, user_id=user_id, include_state=include_state, progress=progress
@@ -193,7 +205,7 @@ async def purge_user(uri: str | None, app_name: str, user_id: str, *, include_st
 async def purge_deleted(
     uri: str | None, app_name: str | None, older_than: datetime.timedelta
 ) -> None:
-    async with service_of(uri) as service:
+    async with everything_of(uri) as service:
         with bar("sessions") as progress:
             report = await service.purge_deleted(
                 app_name=app_name, older_than=older_than, progress=progress
@@ -202,10 +214,11 @@ async def purge_deleted(
 
 
 def _print_purged(report: PurgeReport) -> None:
-    if not report.documents:
+    documents = report.documents + report.companions
+    if not documents:
         err.print("There was nothing to erase.")
         return
-    what = f"{counted(report.sessions, 'session')}, {counted(report.documents, 'document')}"
+    what = f"{counted(report.sessions, 'session')}, {counted(documents, 'document')}"
     err.print(f"Erased: {what}.")
 
 

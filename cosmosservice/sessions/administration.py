@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
@@ -23,6 +23,7 @@ from cosmosservice.sessions.store.queries import (
 if TYPE_CHECKING:
     from google.adk.sessions import Session
 
+    from cosmosservice.account.account import Eraser
     from cosmosservice.sessions.importing import Outcome
     from cosmosservice.sessions.store.repair import RepairReport
     from cosmosservice.sessions.store.store import SessionStore
@@ -39,6 +40,7 @@ class PurgeReport:
 
     sessions: int
     documents: int  # records that became stubs; chunks and large values that were removed
+    companions: int = 0  # documents of memories and artifacts that were erased with them
 
 
 class Administration(ABC):
@@ -49,6 +51,16 @@ class Administration(ABC):
         self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
     ) -> T: ...
 
+    @property
+    @abstractmethod
+    def _erasers(self) -> Sequence[Eraser]:
+        """The services that erase what they keep of a purged session or user."""
+
+    async def _erase_with(
+        self, app_name: str, user_id: str, sessions: Collection[str] | None
+    ) -> int:
+        return sum([await each.erase(app_name, user_id, sessions) for each in self._erasers])
+
     async def restore_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Brings a deleted session back as it was. Does nothing if it is not deleted.
 
@@ -58,7 +70,8 @@ class Administration(ABC):
         await self._run("restore_session", lambda store: store.lifecycle.restore(key))
 
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
-        """Erases a session for good: its events and its state. The report says if there was none.
+        """Erases a session for good: its events, its state, and what the memory and artifact
+        services on the same account keep of it. The report says if there was none.
 
         It may be called again if it was interrupted. What remains are stubs without content,
         which keep old session objects out and expire after 30 days.
@@ -72,7 +85,9 @@ class Administration(ABC):
             await store.erase_remnants()
             return PurgeReport(1, erased.documents)
 
-        return await self._run("purge_session", purge)
+        report = await self._run("purge_session", purge)
+        with_it = await self._erase_with(app_name, user_id, [key.session_id])
+        return replace(report, companions=with_it)
 
     async def purge_user(
         self,
@@ -90,7 +105,7 @@ class Administration(ABC):
             await store.sessions.probe(key.document_id, user_id)
             found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
             sessions = [body for body in found if "session_id" in body or "status" in body]
-            report, erased = await _purge(store, sessions, progress)
+            report, erased, _ = await _purge(store, sessions, progress)
             if not include_state:
                 return report
             initial = (body.get("stamp") for body in found)
@@ -100,7 +115,8 @@ class Administration(ABC):
             await store.erase_remnants()
             return PurgeReport(report.sessions, report.documents + documents)
 
-        return await self._run("purge_user", purge)
+        report = await self._run("purge_user", purge)
+        return replace(report, companions=await self._erase_with(app_name, user_id, None))
 
     async def purge_deleted(
         self,
@@ -112,16 +128,20 @@ class Administration(ABC):
         """Erases the sessions that were deleted longer ago than this, also those in whose place
         another one was created since."""
 
-        async def purge(store: SessionStore) -> PurgeReport:
+        async def purge(store: SessionStore) -> tuple[PurgeReport, list[SessionKey]]:
             now = store.clock.now()
             before = iso(now - older_than.total_seconds())
             parameters = {"before": before, "day_ago": iso(now - DAY)}
             found = await store.sessions.query(GONE, parameters)
             sessions = [body for body in found if app_name in (None, body.get("app_name"))]
-            report, _ = await _purge(store, sessions, progress, deleted_before=before)
-            return report
+            report, _, keys = await _purge(store, sessions, progress, deleted_before=before)
+            return report, keys
 
-        return await self._run("purge_deleted", purge)
+        report, keys = await self._run("purge_deleted", purge)
+        with_them = 0
+        for key in keys:
+            with_them += await self._erase_with(key.app_name, key.user_id, [key.session_id])
+        return replace(report, companions=with_them)
 
     async def repair_session(
         self, *, app_name: str, user_id: str, session_id: str, accept_loss: bool = False
@@ -208,14 +228,18 @@ async def _purge(
     sessions: list[Document],
     progress: Progress | None,
     deleted_before: str | None = None,
-) -> tuple[PurgeReport, Erased]:
+) -> tuple[PurgeReport, Erased, list[SessionKey]]:
+    """What was erased, and the sessions of which nothing is left."""
     named = [(key, body) for body in sessions if (key := SessionKey.in_document(body)) is not None]
     purged, total = 0, Erased()
+    gone: list[SessionKey] = []
     for done, (key, body) in enumerate(named, 1):
         if body.get("status") == PURGED and deleted_before is not None:
             erased = await store.lifecycle.sweep_purged(key)
         else:
             erased = await store.lifecycle.purge(key, deleted_before=deleted_before)
+            if erased is not None:
+                gone.append(key)
         if erased is None and deleted_before is not None:
             erased = await store.lifecycle.purge_replaced(key, deleted_before=deleted_before)
         if erased is not None:
@@ -225,4 +249,4 @@ async def _purge(
             progress(done, len(named))
     if total.documents:
         await store.erase_remnants()
-    return PurgeReport(purged, total.documents), total
+    return PurgeReport(purged, total.documents), total, gone
