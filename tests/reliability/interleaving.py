@@ -424,7 +424,7 @@ class World:
 
     def _moved(self, where: Where, marker: str, calls: list[Call]) -> bool:
         """Whether something stands behind the marker that is not these calls' own."""
-        _, incarnation, seq = marker.split(":")
+        _, incarnation, seq, *_ = marker.split(":")
         own = {call.event_id for call in calls}
         return any(
             record["incarnation"] == incarnation
