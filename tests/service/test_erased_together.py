@@ -1,0 +1,78 @@
+"""One erasure: what is purged takes its memories and artifacts along."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from google.genai import types
+
+from cosmosservice import (
+    CosmosAccount,
+    CosmosArtifactService,
+    CosmosMemoryService,
+    CosmosSessionService,
+)
+from tests.support.adk import event
+from tests.support.raw import raw_store
+
+WHO = {"app_name": "app", "user_id": "user"}
+SECRET = "the-secret-word"
+
+
+async def fill(account, session_id, **who):
+    names = WHO | who
+    sessions = CosmosSessionService(account=account)
+    session = await sessions.create_session(**names, session_id=session_id)
+    await sessions.append_event(session, event(SECRET))
+    memory = CosmosMemoryService(account=account)
+    await memory.add_session_to_memory(session)
+    artifacts = CosmosArtifactService(account=account)
+    part = types.Part.from_bytes(data=SECRET.encode(), mime_type="text/plain")
+    await artifacts.save_artifact(
+        **names, session_id=session_id, filename="secret.txt", artifact=part
+    )
+    return sessions, memory, artifacts
+
+
+async def what_is_left(sessions, memory, artifacts, session_id, **who):
+    names = WHO | who
+    found = await memory.search_memory(**names, query=SECRET)
+    keys = await artifacts.list_artifact_keys(**names, session_id=session_id)
+    return len(found.memories), keys
+
+
+@pytest.mark.parametrize("way", ["session", "user", "deleted"])
+async def test_memories_and_artifacts_go_with_their_session(emulator, way):
+    async with CosmosAccount.embedded(emulator) as account:
+        await fill(account, "kept", user_id="other")
+        services = await fill(account, "s")
+        sessions = services[0]
+        if way == "session":
+            report = await sessions.purge_session(**WHO, session_id="s")
+        elif way == "user":
+            report = await sessions.purge_user(**WHO, include_state=True)
+        else:
+            await sessions.delete_session(**WHO, session_id="s")
+            report = await sessions.purge_deleted(older_than=datetime.timedelta(0))
+        assert (report.sessions, report.companions > 0) == (1, True)
+        assert await what_is_left(*services, "s") == (0, [])
+        assert await what_is_left(*services, "kept", user_id="other") == (1, ["secret.txt"])
+
+
+async def test_an_account_that_erases_apart_leaves_them(emulator):
+    account = CosmosAccount(endpoint="embedded::memory:", erase_together=False)
+    async with account:
+        services = await fill(account, "s")
+        report = await services[0].purge_session(**WHO, session_id="s")
+        assert report.companions == 0
+        assert await what_is_left(*services, "s") == (1, ["secret.txt"])
+
+
+async def test_no_document_holds_what_was_erased(emulator):
+    async with CosmosAccount.embedded(emulator) as account:
+        (sessions, *_) = services = await fill(account, "s")
+        await sessions.purge_user(**WHO, include_state=True)
+        assert services
+    with raw_store(emulator) as raw:
+        assert SECRET not in str(raw.everything())
