@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
+from azure.cosmos import CosmosClient
 from google.genai import types
 
 from cosmosservice import (
@@ -14,7 +15,6 @@ from cosmosservice import (
     CosmosSessionService,
 )
 from tests.support.adk import event
-from tests.support.raw import raw_store
 
 WHO = {"app_name": "app", "user_id": "user"}
 SECRET = "the-secret-word"
@@ -74,5 +74,14 @@ async def test_no_document_holds_what_was_erased(emulator):
         (sessions, *_) = services = await fill(account, "s")
         await sessions.purge_user(**WHO, include_state=True)
         assert services
-    with raw_store(emulator) as raw:
-        assert SECRET not in str(raw.everything())
+    client = CosmosClient(
+        emulator.endpoint,
+        emulator.key,
+        transport=emulator.transport(),
+        enable_endpoint_discovery=False,
+    )
+    database = client.get_database_client("adk")
+    names = {each["id"] for each in database.list_containers()}
+    assert names == {"sessions", "events", "memories", "artifacts"}
+    for name in names:
+        assert SECRET not in str(list(database.get_container_client(name).read_all_items()))
