@@ -10,7 +10,9 @@ from tests.model import (
     purge_scenarios,
     restore_scenarios,
     scenarios,
+    session_value_scenarios,
     stale_scenarios,
+    value_scenarios,
 )
 from tests.model.situations import Scenario
 from tests.model.steps import Rules
@@ -24,12 +26,14 @@ MODULES = (
     clock_scenarios,
     erasure_scenarios,
     fork_scenarios,
+    value_scenarios,
+    session_value_scenarios,
 )
 SCENARIOS = {
     name: build
     for module in MODULES
     for name, build in vars(module).items()
-    if name[0] in "SRPLDCTEF" and name[1:2].isdigit()
+    if name[0] in "SRPLDCTEFVW" and name[1:2].isdigit()
 }
 
 # Where nobody writes user or app state those documents are left out: fewer states, same races.
@@ -129,7 +133,24 @@ MUTANTS_OF_FORKS = {
     "delete finishes a fork": ("F3", "I6-get-after-delete"),
 }
 
-MUTANTS = EARLIER_MUTANTS | MUTANTS_OF_LAG | MUTANTS_OF_FORKS
+MUTANTS_OF_VALUES = {
+    "a value is written before its name": ("V1", "V1-dangling"),
+    "a value is removed after its name": ("V1", "V1-dangling"),
+    "a value has a name of its own": ("V1c", "V1-dangling"),
+    "If-Match on the state": ("V1", "V3-lost"),
+    "a reader who misses a value reads again": ("V4", "V4-error"),
+    "an erased generation is not gone on with": ("V2b", "V1-dangling"),
+    "uploads in vain are removed": ("V3", "V2-unerased"),
+    "an erasure removes older generations only": ("V3", "V1-dangling"),
+    "an erasure removes what nobody names too": ("V2b", "V2-unerased"),
+    "an upload that may have been named is not used again": ("W1", "V1-dangling"),
+    "a projection removes its uploads at every end": ("W2", "V2-unerased"),
+    "a purge leaves values of others": ("W3", "V1-dangling"),
+    "a purge removes values of predecessors": ("W3c", "V2-unerased"),
+    "a creator removes what it uploaded in vain": ("W4", "V2-unerased"),
+}
+
+MUTANTS = EARLIER_MUTANTS | MUTANTS_OF_LAG | MUTANTS_OF_FORKS | MUTANTS_OF_VALUES
 
 # What went wrong without any of these rules: what was seen -> (scenario, invariant that breaks)
 FINDINGS = {
