@@ -113,3 +113,14 @@ def W4(rules):
         Process("R", at(session_values.get, rules)),
     ]
     return case(ps, Frozen(kept=(Frozen(),), log1=log()), lost_replies=1)
+
+
+def W5(rules):
+    """A projection that is slow, while the session is deleted, purged and created anew."""
+    ps = [
+        Process("A", at(session_values.project, rules), lost_reply=True),
+        Process("D", change("active", "deleted")),
+        Process("P", at(session_values.purge, rules), after=("D",)),
+        Process("C", at(session_values.create, rules), lost_reply=True, after=("D",)),
+    ]
+    return case(ps, stored(), lost_replies=1)

@@ -94,7 +94,7 @@ def purge(rules, proc):
     """Announced in the document; then the values of its incarnation go, and of its predecessors."""
     proc.start("purge")
     while True:
-        reply = doc = found = None
+        reply = doc = None
         reply = yield ("read", "kept", D)
         doc = reply[2] if reply[0] == "ok" else None
         if doc is None or doc.status not in ("deleted", "purging"):
@@ -103,14 +103,18 @@ def purge(rules, proc):
             doc = doc.having(status="purging")
             reply = yield ("replace", "kept", D, doc, reply[1])
             continue
-        found = yield ("query", "kept")
-        found = tuple((v.generation, v.name) for v in named(found) if is_dead(rules, doc, v))
-        yield from discard(found, ())
-        found = None
-        doc = doc.having(status="purged", keys=EMPTY, before=())
-        reply = yield ("replace", "kept", D, doc, reply[1])
+        yield from complete_purge(rules, doc, reply[1])
     reply = doc = None
     proc.end("purge_end")
+
+
+def complete_purge(rules, doc, etag):
+    found = yield ("query", "kept")
+    found = tuple((v.generation, v.name) for v in named(found) if is_dead(rules, doc, v))
+    yield from discard(found, ())
+    found = None
+    doc = doc.having(status="purged", keys=EMPTY, before=())
+    yield ("replace", "kept", D, doc, etag)
 
 
 def is_dead(rules, doc, value):
@@ -151,9 +155,12 @@ def create(rules, proc, text="N"):
         if old is not None and old.incarnation in mine:
             done = old.incarnation  # the answer to our write was lost
             break
-        if old is not None and old.status in ("active", "purging"):
-            done = "exists" if old.status == "active" else "busy"
+        if old is not None and old.status == "active":
+            done = "exists"
             break
+        if old is not None and old.status == "purging":
+            yield from complete_purge(rules, old, reply[1])
+            continue
         incarnation = proc.name + str(len(mine))
         mine += (incarnation,)
         etag, reply = reply[1] if old is not None else None, None
