@@ -80,7 +80,7 @@ def W3(rules):
         Process("Q", at(session_values.purge, rules)),
         Process("C", at(session_values.create, rules), lost_reply=True),
     ]
-    return case(ps, stored("deleted"), crash="C", lost_replies=1, crashes=1)
+    return case(ps, stored("deleted"), lost_replies=1, crashes=1)
 
 
 def W3b(rules):
@@ -124,3 +124,14 @@ def W5(rules):
         Process("C", at(session_values.create, rules), lost_reply=True, after=("D",)),
     ]
     return case(ps, stored(), lost_replies=1)
+
+
+def W6(rules):
+    """Two complete a fork, which is deleted and purged as soon as it is there."""
+    ends = one_after_the_other(change("active", "deleted"), at(session_values.purge, rules))
+    ps = [
+        Process("F", at(session_values.complete_fork, rules), lost_reply=True),
+        Process("G", at(session_values.complete_fork, rules)),
+        Process("P", ends),
+    ]
+    return case(ps, stored("forking"), lost_replies=1)

@@ -181,6 +181,37 @@ def create(rules, proc, text="N"):
         yield from discard([(m, "v") for m in mine if m != done], ())
 
 
+def complete_fork(rules, proc):
+    """Whoever meets a fork: its document names values of the initial state; the events, copied by
+    now, replace them."""
+    mine = ()
+    while True:
+        reply = doc = value = new = None
+        reply = yield ("read", "kept", D)
+        doc = reply[2] if reply[0] == "ok" else None
+        if doc is None or doc.status != "forking":
+            reply, doc = None, names_of(doc, "a0")
+            if not rules.without("a forker removes its uploads at every end"):
+                yield from discard(mine, doc)
+            return
+        value = yield ("read", "kept", ("v", *names(doc)[0]))
+        if value[0] != "ok":  # completed by somebody else
+            if rules.without("a forker who misses a value reads again"):
+                proc.end("error")
+                return
+            continue
+        value = None
+        if not mine:
+            mine = (("a0", proc.name),)
+            yield from upload("a0", proc.name, "X")
+        new = session("a0", revision=1, text="X", ref=mine[0])
+        reply = yield ("replace", "kept", D, new, reply[1])
+        if reply[0] == "ok":
+            reply, doc = None, names(doc)
+            yield from discard(doc, names(new))
+            return
+
+
 def get(rules, proc):
     """The session's text, or None; a value that is gone: the document is read again."""
     while True:

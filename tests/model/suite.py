@@ -150,6 +150,8 @@ MUTANTS_OF_VALUES = {
     "a projection removes its uploads at every end": ("W2", "V2-unerased"),
     "a purge leaves values of others": ("W3", "V1-dangling"),
     "a purge removes values of predecessors": ("W3c", "V2-unerased"),
+    "a forker who misses a value reads again": ("W6", "V4-error"),
+    "a forker removes its uploads at every end": ("W6", "V2-unerased"),
     "a creator removes what it uploaded in vain": ("W4", "V2-unerased"),
 }
 

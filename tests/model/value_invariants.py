@@ -113,14 +113,18 @@ class SessionValueInvariants(ValueInvariants):
         for mark in marks:
             if mark[0] == "purge" and process not in ghost.running:
                 doc = document(before, "kept", D)
-                dead = doc.before + ((doc.incarnation,) if doc.status != "active" else ())
+                dead = doc.before
+                if doc.status in ("deleted", "purging", "purged"):
+                    dead += (doc.incarnation,)
                 # Not what somebody is uploading: that is looked for once all is quiet.
                 known = [v for v in values_in(before) if v.generation in dead and v.name == "w"]
                 ghost = ghost.having(running=ghost.running.put(process, frozenset(known)))
         if before is not after:
             self._check(before, after, broken)
         for mark in marks:
-            if mark[0] == "purge_end":
+            if mark[0] == "error":
+                broken.append(("V4-error", "a value is missing"))
+            elif mark[0] == "purge_end":
                 left = set(values_in(after)) & ghost.running[process]
                 left = [v.name for v in left if v.generation not in self._alive(after)]
                 if left:
