@@ -9,6 +9,17 @@ from tests.model.store import Frozen
 def describe(doc) -> str:
     if not isinstance(doc, Frozen):
         return str(doc)
+    if doc.get("kind") == "value":
+        return f"value {doc.text} ({doc.generation}/{doc.name})"
+    if "keys" in doc and "status" not in doc:
+        keys = (f"{k}={e.text}@{e.stamp}/{e.ref[1]}" for k, e in sorted(doc["keys"].items()))
+        return "{" + ", ".join(keys) + "} erased@" + str(doc.erased)
+    if "keys" in doc:
+        shown = "".join(f" {e.text}/{e.ref[1]}" for e in doc["keys"].values())
+        before = f" after {', '.join(doc.before)}" if doc.before else ""
+        return f"{{{doc.incarnation} {doc.status} rev={doc.revision}{shown}{before}}}"
+    if doc.get("kind") == "text":
+        return doc.text
     if "kind" in doc and doc.kind != "body":
         text = doc.event_id if doc.kind == "event" else doc.kind.upper()
         deltas = [f" {scope}{dict(doc[scope])}" for scope in ("user", "app") if doc.get(scope)]
@@ -19,7 +30,7 @@ def describe(doc) -> str:
         keys = (f"{k}={v}@{doc.stamps[k][0]}" for k, v in sorted(doc.state.items()))
         erased = f" erased@{doc.erased}" if "erased" in doc else ""
         return "{" + ", ".join(keys) + "}" + erased
-    if doc.status == "probe":
+    if doc.get("status") == "probe":
         return "{a write that cannot succeed}"
     pending = " +initial state" if "initial" in doc else ""
     return f"{{{doc.incarnation} {doc.status} first={doc.first_seq} rev={doc.revision}{pending}}}"
@@ -42,13 +53,16 @@ def describe_step(step: tuple) -> str:
     text = f"{name}: {op[0]} {op[1]}"
     if op[0] not in ("query", "scan") and op[1].startswith("log"):
         text += "#{}/{}".format(*op[2])
+    if op[1] == "kept" and op[0] not in ("query", "scan"):
+        text += "#" + "/".join(map(str, op[2]))
     if op[0] in ("create", "replace"):
         text += " := " + describe(op[3])
     if isinstance(reply, str):
         return f"{text} -> {reply}"
     if op[0] in ("query", "scan"):
         docs = [d if op[0] == "query" else d[1] for d in reply[1]]
-        found = ", ".join(f"{d.seq}/{d.incarnation}:{describe(d)}" for d in docs)
+        places = (f"{d.seq}/{d.incarnation}:" if "seq" in d else "" for d in docs)
+        found = ", ".join(place + describe(d) for place, d in zip(places, docs, strict=True))
         return f"{text} -> [{found}]"
     if op[0] == "read" and reply[0] == "ok":
         return f"{text} -> {describe(reply[2])}"

@@ -5,7 +5,9 @@ Session ids are "1" and "2", incarnations "a0", "a1" … and "b0".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.model import lifecycle, protocol, retention, whole_reads
 from tests.model.checker import Explorer, Process, Result
@@ -22,13 +24,14 @@ class Scenario:
     lost_replies: int = 0
     token_on_error: bool = True
     residues: frozenset[str] = field(default_factory=frozenset)
+    invariants: Callable[[Frozen, frozenset[str]], Any] = Invariants
 
     def check(self, limit: int = 3_000_000, until: str | None = None) -> Result:
         stale = frozenset(p.name for p in self.processes if p.stale)
         explorer = Explorer(
             self.processes,
             self.store,
-            Invariants(self.store, stale),
+            self.invariants(self.store, stale),
             crashes=self.crashes,
             lost_replies=self.lost_replies,
             token_on_error=self.token_on_error,

@@ -5,12 +5,15 @@ from __future__ import annotations
 from tests.model import (
     clock_scenarios,
     erasure_scenarios,
+    first_event_scenarios,
     fork_scenarios,
     lag_scenarios,
     purge_scenarios,
     restore_scenarios,
     scenarios,
+    session_value_scenarios,
     stale_scenarios,
+    value_scenarios,
 )
 from tests.model.situations import Scenario
 from tests.model.steps import Rules
@@ -24,12 +27,15 @@ MODULES = (
     clock_scenarios,
     erasure_scenarios,
     fork_scenarios,
+    value_scenarios,
+    session_value_scenarios,
+    first_event_scenarios,
 )
 SCENARIOS = {
     name: build
     for module in MODULES
     for name, build in vars(module).items()
-    if name[0] in "SRPLDCTEF" and name[1:2].isdigit()
+    if name[0] in "SRPLDCTEFVWN" and name[1:2].isdigit()
 }
 
 # Where nobody writes user or app state those documents are left out: fewer states, same races.
@@ -41,6 +47,7 @@ WITHOUT_SHARED_STATE = (
     *("L1b", "L2", "L2b", "L2c", "L2d", "L4", "L4b", "L5b", "L6", "D2", "D3", "D3b", "D4"),
     *("T1", "T2", "T3", "T4", "E3", "E3c", "E4", "E4b", "E4c"),
     *("F1", "F1b", "F2", "F2b", "F2c", "F3", "F3b", "F4", "F4b", "F5", "F6"),
+    *("N1", "N1b", "N2", "N3"),
 )
 WITH_BODIES = ("S12", "S12b", "D4", "E4", "E4b", "E4c")
 
@@ -129,7 +136,39 @@ MUTANTS_OF_FORKS = {
     "delete finishes a fork": ("F3", "I6-get-after-delete"),
 }
 
-MUTANTS = EARLIER_MUTANTS | MUTANTS_OF_LAG | MUTANTS_OF_FORKS
+MUTANTS_OF_VALUES = {
+    "a value is written before its name": ("V1", "V1-dangling"),
+    "a value is removed after its name": ("V1", "V1-dangling"),
+    "a value has a name of its own": ("V1c", "V1-dangling"),
+    "If-Match on the state": ("V1", "V3-lost"),
+    "a reader who misses a value reads again": ("V4", "V4-error"),
+    "an erased generation is not gone on with": ("V2b", "V1-dangling"),
+    "uploads in vain are removed": ("V3", "V2-unerased"),
+    "an erasure removes older generations only": ("V3", "V1-dangling"),
+    "an erasure removes what nobody names too": ("V2b", "V2-unerased"),
+    "an upload that may have been named is not used again": ("W1", "V1-dangling"),
+    "a projection removes its uploads at every end": ("W2", "V2-unerased"),
+    "a purge leaves values of others": ("W3", "V1-dangling"),
+    "a purge removes values of predecessors": ("W3c", "V2-unerased"),
+    "a forker who misses a value reads again": ("W6", "V4-error"),
+    "a forker removes its uploads at every end": ("W6", "V2-unerased"),
+    "a creator removes what it uploaded in vain": ("W4", "V2-unerased"),
+}
+
+MUTANTS_OF_FIRST_EVENTS = {
+    "a rebased event does not carry the initial state": ("N1b", "N2-carried"),
+    "a session without events is new": ("N2", "N1-untold"),
+    "marks do not change the state": ("N2", "N1-untold"),
+    "a document that does not show is confirmed": ("N3", "N1-untold"),
+}
+
+MUTANTS = {
+    **EARLIER_MUTANTS,
+    **MUTANTS_OF_LAG,
+    **MUTANTS_OF_FORKS,
+    **MUTANTS_OF_VALUES,
+    **MUTANTS_OF_FIRST_EVENTS,
+}
 
 # What went wrong without any of these rules: what was seen -> (scenario, invariant that breaks)
 FINDINGS = {

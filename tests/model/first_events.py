@@ -1,0 +1,150 @@
+"""The initial state in the log: a session's first event carries the state before it.
+
+So the log alone tells everything. Here is what append, delete and restore do about that; what else
+they must do is modelled elsewhere. The state that a session was created with is INITIAL.
+"""
+
+from __future__ import annotations
+
+from tests.model.steps import (
+    confirm,
+    finish_restore,
+    fold,
+    of,
+    project,
+    record,
+    record_id,
+    tombstone_in_force,
+)
+from tests.model.store import EMPTY, Frozen, document, documents
+
+INITIAL = Frozen(j=0, k=0)
+
+
+def get(rules, proc):
+    """A session object: incarnation, place, and whether the session is new; None if there is none.
+    It is new as long as it has no event, whatever else its log has."""
+    reply = yield ("read", "session1", "s")
+    found = yield ("query", "log1")
+    doc = reply[2] if reply[0] == "ok" else None
+    if doc is None or doc.status != "active":
+        return None
+    records = of(found[1], doc.incarnation)
+    if tombstone_in_force(records):
+        return None
+    new = not any(r.kind == "event" for r in records)
+    if rules.without("a session without events is new"):
+        new = not records
+    return Frozen(
+        incarnation=doc.incarnation, n=max([doc.revision, *(r.seq for r in records)]), new=new
+    )
+
+
+def state_before(rules, held):
+    """The state that the session was created with; None if it has gone on since."""
+    confirmed = rules.without("a document that does not show is confirmed")
+    while True:
+        reply = yield ("read", "session1", "s")
+        doc = reply[2] if reply[0] == "ok" else None
+        reply = None
+        if doc is not None and doc.incarnation == held.incarnation:
+            # It may be behind the session object: marks do not change the state.
+            late = doc.revision < held.n and rules.without("marks do not change the state")
+            return doc.state if doc.revision <= held.n and not late else None
+        doc = None
+        if confirmed:
+            return None
+        yield from confirm("1")
+        confirmed = True
+
+
+def append(rules, proc, held, key, rebase=False):
+    """Set a key; the event is called as the process."""
+    before, n = None, held.n
+    if held.new:
+        before = yield from state_before(rules, held)
+    while True:
+        written = found = rec = None
+        rec = record("event", held.incarnation, n + 1, proc.name, 0, Frozen({key: proc.name}))
+        if before is not None:
+            rec = rec.having(before=before)
+        written = yield ("create", "log1", record_id(rec), rec)
+        rec = None
+        if written[0] == "ok":
+            break
+        found = yield ("query", "log1")
+        found = of(found[1], held.incarnation, n)
+        if any(r.event_id == proc.name for r in found):
+            break
+        if not rebase or any(r.kind != "event" for r in found):
+            return
+        if not rules.without("a rebased event does not carry the initial state"):
+            before = None
+        n = found[-1].seq
+    before = found = written = None
+    yield from project(rules, "1", held.incarnation, n + 1)
+
+
+def appends(rules, key, held=None, rebase=False):
+    """From a session object that somebody holds, or from one that is read now."""
+
+    def body(proc):
+        session = held
+        if session is None:
+            session = yield from get(rules, proc)
+        if session is not None:
+            yield from append(rules, proc, session, key, rebase)
+
+    return body
+
+
+def deletes_and_restores(rules):
+    def body(proc):
+        while True:
+            reply = found = doc = None
+            reply = yield ("read", "session1", "s")
+            found = yield ("query", "log1")
+            doc = reply[2]
+            if doc.status == "active":
+                n = max([doc.revision, *(r.seq for r in of(found[1], "a0"))])
+                found = record("tombstone", "a0", n + 1, "T")
+                reply = yield ("create", "log1", (n + 1, "a0"), found)
+                found = doc = None
+                if reply[0] == "ok":
+                    yield from project(rules, "1", "a0", n + 1)
+            elif doc.status == "deleted":
+                doc, found = doc.having(status="restoring"), None
+                reply = yield ("replace", "session1", "s", doc, reply[1])
+                if reply[0] == "ok":
+                    yield from finish_restore(rules, "1", doc, reply[1])
+                    return
+
+    return body
+
+
+class LogTellsEverything:
+    """N1: the first event carries the initial state; N2: no other event carries any; N3: what the
+    document shows is what the log tells."""
+
+    def __init__(self, store: Frozen, stale: frozenset[str] = frozenset()):
+        pass
+
+    def initial(self):
+        return EMPTY
+
+    def apply(self, ghost, marks, process, op, before, after):
+        return ghost, self.at_rest(ghost, after) if before is not after else ()
+
+    def at_rest(self, ghost, store):
+        events = [r for r in documents(store, "log1") if r.kind == "event"]
+        broken = []
+        if events and events[0].get("before") != INITIAL:
+            broken.append(("N1-untold", f"{events[0].event_id} carries {events[0].get('before')}"))
+        later = [r.event_id for r in events[1:] if "before" in r]
+        if later:
+            broken.append(("N2-carried", f"{later} are not the first"))
+        doc = document(store, "session1", "s")
+        told = fold(INITIAL, [r for r in events if r.seq <= doc.revision])
+        if doc.state != told:
+            broken.append(("N3-fold", f"{dict(doc.state)}, but the log tells {dict(told)}"))
+        return broken
