@@ -255,7 +255,7 @@ def _from_uri(uri: str) -> dict[str, str]:
     if unknown:
         raise ConfigurationError(
             f"The URI has options that do not exist: {', '.join(sorted(unknown))}."
-            f" There are protocol, {' and '.join(known)}."
+            f" There are protocol, {', '.join(known)}."
         )
     if protocol not in ("http", "https"):
         raise ConfigurationError("The URI's protocol is http or https.")

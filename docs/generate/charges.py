@@ -9,6 +9,7 @@ from random import Random
 from typing import NamedTuple
 
 from google.adk.events import Event, EventActions
+from google.adk.events.event_actions import EventCompaction
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
@@ -75,8 +76,10 @@ async def _measure() -> list[Cost]:
     meter = _Meter()
     with Emulator() as emulator:
 
-        def opened() -> CosmosSessionService:
-            return CosmosSessionService.embedded(emulator, on_request_charge=meter)
+        def opened(since_compaction: bool = False) -> CosmosSessionService:
+            return CosmosSessionService.embedded(
+                emulator, on_request_charge=meter, since_compaction=since_compaction
+            )
 
         async with opened() as service:
             await _write(service, meter)
@@ -140,15 +143,37 @@ async def _fill(service: CosmosSessionService, meter: _Meter) -> None:
             await service.append_event(hundred, _event())
         if number < 10:
             await service.append_event(ten, _event())
+    await _summarised(service)
     await service.flush()
     meter.reset()
 
 
-async def _read(opened: Callable[[], CosmosSessionService], meter: _Meter) -> None:
+async def _summarised(service: CosmosSessionService) -> None:
+    """A long session of turns of one event, of which the last is not in its summary."""
+    session = await service.create_session(**NAMES, session_id="summarised")
+    for number in range(LONG):
+        said = _event()
+        said.author, said.invocation_id, said.timestamp = "user", f"turn {number}", float(number)
+        await service.append_event(session, said)
+    content = types.Content(role="model", parts=[types.Part(text="tea " * 200)])
+    covered = EventCompaction(
+        start_timestamp=0.0, end_timestamp=LONG - 2.0, compacted_content=content
+    )
+    await service.append_event(
+        session, Event(author="user", actions=EventActions(compaction=covered))
+    )
+
+
+async def _read(opened: Callable[..., CosmosSessionService], meter: _Meter) -> None:
     for session_id, count in (("ten", 10), ("hundred", 100), ("long", LONG)):
         async with opened() as service:
             await service.get_session(**NAMES, session_id=session_id)
             meter.note(f"get a session of {count:,} events that this process has not seen")
+    async with opened(since_compaction=True) as service:
+        await service.get_session(**NAMES, session_id="summarised")
+        meter.note(
+            f"get one of {LONG:,} summarised events with `since_compaction`, not seen before"
+        )
     async with opened() as service:
         ten = GetSessionConfig(num_recent_events=10)
         await service.get_session(**NAMES, session_id="long", config=ten)

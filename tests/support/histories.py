@@ -58,7 +58,13 @@ class History:
 
     @property
     def scopes(self) -> list[str]:
-        return self._scopes
+        """Of tasks that no rewind has taken back: only those run again."""
+        if not self._scopes:
+            return []
+        from google.adk.events._rewind_events import _apply_rewinds
+
+        live = {event.isolation_scope for event in _apply_rewinds(self.events)}
+        return [scope for scope in self._scopes if scope in live]
 
     def _add(self, parts: list[types.Part], author: str = AGENT, **fields: Any) -> Event:
         role = "user" if author == "user" else "model"
