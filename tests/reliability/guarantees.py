@@ -363,9 +363,11 @@ def _whole_state(picture: Picture, document: Document, problems: list[str]) -> D
 
 
 def _purged(picture: Picture, event_id: str) -> bool:
+    """Whether the event is erased, or is being: a large one loses its body first."""
     return any(
-        record["event_id"] == event_id and record["document_type"] == "stub"
-        for records in picture.logs.values()
+        record["event_id"] == event_id
+        and (record["document_type"] == "stub" or _erasing(picture, where))
+        for where, records in picture.logs.items()
         for record in records
     )
 

@@ -50,6 +50,9 @@ WORLDS = [
     *(World(containers, held=True) for containers in CONTAINERS),
 ]
 
+# One of every kind.
+SOME = [World(BOTH), World(BOTH, 0.5), *(World(each, held=True) for each in CONTAINERS)]
+
 Work = Callable[[Stage, World], Awaitable[None]]
 
 

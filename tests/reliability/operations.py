@@ -358,13 +358,6 @@ OPERATIONS = [
         None,
     ),
     Operation(
-        "purge of a user with state",
-        with_large,
-        purge_user,
-        (["one", "large"], ONE | {"own_key": "large"}),
-        None,
-    ),
-    Operation(
         "iteration",
         with_deltas,
         iterating("one", "two"),

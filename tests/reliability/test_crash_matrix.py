@@ -20,9 +20,14 @@ CHOSEN = {
 }
 
 
+# Of these every fifth case: they take many requests, and each fault meets every kind of them.
+LONG = {"append of large values", "purge of a user with large values"}
+
+
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 def test_no_failure_of_any_request_breaks_a_guarantee(operation):
     faults = [each for each in FAULTS if each.name in CHOSEN]
-    outcomes = [run(case) for case in cases(operation, faults, lag="split")]
+    chosen = list(cases(operation, faults, lag="split"))
+    outcomes = [run(case) for case in (chosen[::5] if operation.name in LONG else chosen)]
     assert len(outcomes) >= 2 * len(CHOSEN)
     assert [each for each in outcomes if each.problem] == []
