@@ -151,7 +151,7 @@ class Appending:
             document = await self._documents.read(key)
         if document is None or document.incarnation != marker.incarnation:
             return None
-        if document.revision != marker.seq:
+        if document.revision > marker.seq:
             return None
         try:
             return await self._values.whole(key, document.state)
