@@ -95,7 +95,7 @@ artifacts-matrix: $(STAMP) ## fail every request of artifact operations in every
 bench-artifacts: $(STAMP) .azurite/.installed ## measure artifacts beside ADK's own services and the bare SDKs
 	$(BIN)/python -m benchmarks.artifacts
 
-test-web: $(STAMP) ## drive adk web in headless Chromium (needs chromium and chromedriver)
+test-web: $(STAMP) ## drive adk web and explore in headless Chromium (needs chromium and chromedriver)
 	$(BIN)/python -m pytest tests/web
 
 test-packaging: $(STAMP) ## install the wheel in a clean environment and use it (downloads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,6 +172,23 @@ def init_agent(folder: Path, yaml: bool) -> None:
     path.write_text(text, encoding="utf-8")
     click.echo(f"Wrote {path}. Now:", err=True)
     click.echo(f'adk web --session_service_uri="cosmosdb://embedded/sessions.db" {folder}')
+
+
+@cli.command()
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Default: a free one.")
+@click.option("--write", is_flag=True, help="Allow forks, and the erasure of users.")
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@uri_option
+def explore(uri: str | None, port: int, write: bool, no_browser: bool) -> None:
+    """Look at sessions in the browser, until Ctrl-C.
+
+    The page is served to this machine alone, and only reads. Its address has a secret in it: who
+    has the address sees all sessions.
+    """
+    from cosmosservice.cli import explore as work
+
+    with contextlib.suppress(KeyboardInterrupt):
+        run(work.explore(uri, port=port, write=write, browser=not no_browser))
 
 
 @cli.command()

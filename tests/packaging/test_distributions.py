@@ -63,11 +63,14 @@ def test_the_wheel_holds_both_packages_and_their_data_and_nothing_else(names):
         "cosmos_emulator/py.typed",
         "cosmos_emulator/query/grammar.lark",
         "cosmosservice/cli/database.bicep",
+        "cosmosservice/explore/pages/sessions.html",
+        "cosmosservice/explore/static/explore.css",
+        "cosmosservice/explore/static/explore.js",
     }
     (info,) = {name.split("/")[0] for name in names if ".dist-info/" in name}
     assert {name.split("/")[0] for name in names} == {"cosmosservice", "cosmos_emulator", info}
     kinds = {Path(name).suffix for name in names if not name.startswith(info)}
-    assert kinds == {".py", ".typed", ".lark", ".bicep"}
+    assert kinds == {".py", ".typed", ".lark", ".bicep", ".html", ".css", ".js"}
     assert not [name for name in names if re.search(r"(^|[/_])tests?[/_.]|conftest", name)]
 
 

@@ -1,0 +1,1 @@
+"""`cosmosservice explore`: a page to look at sessions, on this machine alone."""

@@ -1,0 +1,114 @@
+"""Who may see the page: whoever was given its address, from this machine, and no other site."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+OPEN: Final = "/open"
+STATIC: Final = "/static/"
+
+# No script or style but that of the page's own files; no site may frame it or be sent its forms.
+_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # without any, a browser hides where a form is from
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_OPENED: Final = """\
+<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Sessions</title><link rel="icon" href="data:,">
+<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Sessions</a></p></html>
+"""
+
+
+class Guard:
+    """The secret of the address, the cookie that stands for it, and the token of forms."""
+
+    def __init__(self, *, write: bool) -> None:
+        self.write = write
+        self.secret = secrets.token_urlsafe(24)
+        self.form_token = secrets.token_urlsafe(24)
+        self._cookie = secrets.token_urlsafe(24)
+        # Cookies are shared by all ports of a host: each server has one of its own.
+        self._name = "explore-" + hashlib.sha256(self.secret.encode()).hexdigest()[:12]
+
+    @property
+    def path(self) -> str:
+        """Opens the page: it is part of the address that the command prints."""
+        return f"{OPEN}?key={self.secret}"
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await self._answer(request, handler)
+        response.headers.update(_HEADERS)
+        return response
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not _is_local(request):
+            return _refused("This page is served to this machine alone.")
+        if request.path == OPEN:
+            return self._open(request)
+        if request.path.startswith(STATIC):
+            return await handler(request)
+        if not _same(request.cookies.get(self._name, ""), self._cookie):
+            return _refused("Open the address that `cosmosservice explore` printed.")
+        if request.method not in ("GET", "HEAD"):
+            problem = await self._problem_of_write(request)
+            if problem is not None:
+                return _refused(problem)
+        return await handler(request)
+
+    def _open(self, request: web.Request) -> web.Response:
+        if not _same(request.query.get("key", ""), self.secret):
+            return _refused("Open the address that `cosmosservice explore` printed.")
+        # Not a redirect: after a click in another site the browser would hold the cookie back.
+        response = web.Response(text=_OPENED, content_type="text/html")
+        response.set_cookie(self._name, self._cookie, httponly=True, samesite="Strict", path="/")
+        return response
+
+    async def _problem_of_write(self, request: web.Request) -> str | None:
+        if not self.write:
+            return "This page is read-only. To allow changes: cosmosservice explore --write"
+        origin = request.headers.get("Origin")
+        if origin is not None and origin != f"http://{request.host}":
+            return "The form was sent by another site. Nothing was changed."
+        form = await request.post()
+        if not _same(str(form.get("token", "")), self.form_token):
+            return "The form has expired: reload the page. Nothing was changed."
+        return None
+
+
+def _is_local(request: web.Request) -> bool:
+    """A name that another site has pointed to this machine is not the page's address."""
+    place = request.transport.get_extra_info("sockname") if request.transport else None
+    return place is not None and request.host in (f"127.0.0.1:{place[1]}", f"localhost:{place[1]}")
+
+
+def _same(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+
+
+def _refused(reason: str) -> web.Response:
+    return web.Response(status=403, text=reason + "\n")

@@ -1,0 +1,70 @@
+"""Templates: everything that is put into one is escaped, and shown as it is."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from aiohttp import web
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from cosmosservice.explore import texts
+from cosmosservice.explore.meter import spent_by_page
+from cosmosservice.sessions.store.keys import SessionKey
+
+_FOLDER: Final = Path(__file__).parent / "pages"
+
+
+def url(path: str, key: SessionKey | None = None, /, **parameters: Any) -> str:
+    """The address of a page about a session, if one is given."""
+    named = {} if key is None else session_parameters(key)
+    given = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{path}?{urlencode(named | given)}" if named or given else path
+
+
+def session_parameters(key: SessionKey) -> dict[str, str]:
+    return {"app": key.app_name, "user": key.user_id, "session": key.session_id}
+
+
+def _shown(value: Any) -> Any:
+    return texts.visible(value) if type(value) is str else value
+
+
+def exact(value: str) -> Markup:
+    """For the value of a field, which is sent back: escaped, but not made visible."""
+    return escape(value.encode("utf-8", "backslashreplace").decode())
+
+
+class Rendering:
+    """Makes pages from templates."""
+
+    def __init__(self, **shared: Any) -> None:
+        self._templates = Environment(
+            loader=FileSystemLoader(_FOLDER),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=_shown,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= {
+            "moment": texts.moment,
+            "duration": texts.duration,
+            "value": texts.value_text,
+            "exact": exact,
+        }
+        self._templates.globals |= {
+            "url": url,
+            "counted": texts.counted,
+            **shared,
+        }
+
+    def page(self, template: str, status: int = 200, /, **values: Any) -> web.Response:
+        ago = partial(texts.ago, now=time.time())
+        spent = spent_by_page()
+        text = self._templates.get_template(template).render(values, ago=ago, spent=spent)
+        return web.Response(text=text, status=status, content_type="text/html")

@@ -1,0 +1,83 @@
+"""The application, and the server that runs it on this machine's own address."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from cosmosservice.errors import CosmosServiceError, SessionNotFoundError
+from cosmosservice.explore.companions import Companions
+from cosmosservice.explore.guard import Guard, Handler
+from cosmosservice.explore.meter import Meter, new_page
+from cosmosservice.explore.rendering import Rendering
+from cosmosservice.explore.views import Views
+from cosmosservice.explore.writes import Writes
+
+if TYPE_CHECKING:
+    from cosmosservice.cosmos_session_service import CosmosSessionService
+
+logger = logging.getLogger("cosmosservice")
+
+HOST: Final = "127.0.0.1"
+_FORM_BYTES: Final = 16_384
+
+
+class Explorer:
+    """The page for one service, whose `on_request_charge` is the meter's."""
+
+    def __init__(
+        self,
+        service: CosmosSessionService,
+        meter: Meter,
+        companions: Companions | None = None,
+        *,
+        write: bool = False,
+    ) -> None:
+        self.guard = guard = Guard(write=write)
+        self._rendering = Rendering(write=write, token=guard.form_token)
+        self.app = web.Application(
+            middlewares=[guard.middleware, self._explained], client_max_size=_FORM_BYTES
+        )
+        companions = companions or Companions()
+        self.views = Views(service, companions, meter, self._rendering)
+        self.app.add_routes(self.views.routes())
+        self.app.add_routes(Writes(service, self._rendering).routes())
+        self.app.router.add_static("/static/", Path(__file__).parent / "static")
+
+    @contextlib.asynccontextmanager
+    async def served(self, port: int = 0) -> AsyncIterator[str]:
+        """Its address, with the secret, for as long as it is served."""
+        # No log of requests: their addresses have the ids of users in them.
+        runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, port).start()
+            yield f"http://{HOST}:{runner.addresses[0][1]}{self.guard.path}"
+        finally:
+            await runner.cleanup()
+
+    @web.middleware
+    async def _explained(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Errors as pages. Their texts may name users: none of them is logged."""
+        new_page()
+        try:
+            return await handler(request)
+        except SessionNotFoundError as problem:
+            status, reason = 404, str(problem)
+        except ValueError as problem:
+            status, reason = 400, str(problem)
+        except CosmosServiceError as problem:
+            status, reason = 502, str(problem)
+        except web.HTTPSeeOther as answer:
+            return web.Response(status=answer.status, headers={"Location": str(answer.location)})
+        except web.HTTPException as answer:
+            status, reason = answer.status, answer.reason
+        except Exception as problem:
+            logger.error("explore: a page failed (%s).", type(problem).__name__)
+            status, reason = 500, f"This page failed ({type(problem).__name__})."
+        return self._rendering.page("problem.html", status, reason=reason)

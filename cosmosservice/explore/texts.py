@@ -1,0 +1,80 @@
+"""Text as the page shows it: nothing that somebody stored can hide, reorder or act."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from typing import Any, Final
+
+# Control characters, and those that are invisible or change the direction of what follows. A new
+# line and a tab may stay, and the joiners that emoji and some scripts are written with.
+_HIDDEN: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_LONGEST: Final = 20_000
+_MONTH: Final = 30 * 24 * 3600.0
+
+
+def visible(text: str) -> str:
+    """Hidden characters as their codes, such as `\\u202e`."""
+    return _HIDDEN.sub(_code, text.replace("\r\n", "\n"))
+
+
+def _code(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def shortened(text: str) -> str:
+    """What is endless is cut. The raw document has all of it."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
+
+
+def value_text(value: Any, indent: int | None = None, *, whole: bool = False) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return text if whole else shortened(text)
+
+
+def moment(timestamp: float) -> str:
+    """Local time: the browser is on the same machine."""
+    try:
+        at = datetime.datetime.fromtimestamp(timestamp, datetime.UTC).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp)
+    return at.isoformat(" ", "seconds")[:19]
+
+
+def ago(timestamp: float, now: float) -> str:
+    """`5 minutes ago`; beyond a month the date."""
+    seconds = now - timestamp
+    if not 0 <= seconds < _MONTH:
+        return moment(timestamp)[:16]
+    for size, unit in ((24 * 3600, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{counted(int(seconds // size), unit)} ago"
+    return "just now"
+
+
+def duration(seconds: float) -> str:
+    if abs(seconds) < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if abs(seconds) < 120:
+        return f"{seconds:.1f} s"
+    try:
+        return str(datetime.timedelta(seconds=round(seconds)))
+    except (OverflowError, ValueError):
+        return str(seconds)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 session`, `2,000 sessions`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,146 @@
+"""A user, the plots, memories and artifacts, and the command."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+from click.testing import CliRunner
+from google.adk.events import Event
+from google.genai import types
+
+from cosmosservice import CosmosAccount, CosmosSessionService
+from cosmosservice.cli.commands import cli
+from cosmosservice.explore import plots
+from cosmosservice.explore.companions import Companions
+from tests.explore.support import names, read
+from tests.support.adk import event
+
+USER = {"app": "shop", "user": "ada"}
+
+
+async def make(service, **fields):
+    session = await service.create_session(
+        app_name="shop", user_id="ada", session_id="first", state={"user:name": "Ada"}
+    )
+    await service.append_event(session, event("Tea, please", **fields))
+    await service.flush()
+    return session
+
+
+async def test_a_user_has_state_and_sessions(visit):
+    visitor = await visit()
+    await make(visitor.service)
+    text = read(await visitor.get("/user", **USER))
+    assert 'State name "Ada"' in text
+    assert "first" in text
+    assert "Memories" not in text
+    assert "Artifacts" not in text
+
+
+async def test_memories_are_searched_as_the_agent_would(visit):
+    visitor = await visit(companions=True)
+    await visitor.companions.memory.add_session_to_memory(await make(visitor.service))
+    assert "Search as the agent would" in read(await visitor.get("/user", **USER))
+    assert "Tea, please" in read(await visitor.get("/user", **USER, memory="tea"))
+    assert "Nothing was found." in read(await visitor.get("/user", **USER, memory="coffee"))
+
+
+async def test_artifacts_have_versions(visit):
+    visitor = await visit(companions=True)
+    artifacts = visitor.companions.artifacts
+    session = await make(visitor.service)
+    place = {"app_name": "shop", "user_id": "ada", "session_id": "first", "filename": "bill.txt"}
+    for text in ("old bill", "new bill"):
+        await artifacts.save_artifact(**place, artifact=types.Part(text=text))
+    assert "Artifacts bill.txt" in read(await visitor.get("/session", **names(session)))
+    assert "new bill" in await visitor.get("/artifact", **names(session), name="bill.txt")
+    old = await visitor.get("/artifact", **names(session), name="bill.txt", version=0)
+    assert "old bill" in old
+
+
+async def test_plots_show_turns_tokens_sizes_and_request_units(visit):
+    visitor = await visit()
+    session = await make(visitor.service, timestamp=time.time())
+    used = types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=1200, candidates_token_count=34
+    )
+    answer = Event(author="waiter", usage_metadata=used, timestamp=time.time())
+    await visitor.service.append_event(session, answer)
+    await visitor.service.flush()
+    page = await visitor.get("/activity")
+    today = str(datetime.date.today())
+    assert page.count("<svg") == 4
+    assert f"<title>{today}: 1</title>" in page
+    assert f"<title>{today}: 1,234</title>" in page
+    assert "<title>0 to 5: 1</title>" in page
+    assert re.search(r"<title>append_event: \d", page)
+    assert "style=" not in page
+
+
+async def test_a_store_without_their_containers_has_no_memories_and_artifacts(emulator):
+    async with CosmosAccount.embedded(emulator, ensure="create") as account:
+        await CosmosSessionService(account=account).list_apps()
+    async with CosmosAccount.embedded(emulator, ensure="verify") as account:
+        assert await Companions.on(account) == Companions(None, None)
+    async with CosmosAccount.embedded(emulator, ensure="create") as account:
+        found = await Companions.on(account)
+        assert found.memory is not None
+        assert found.artifacts is not None
+
+
+def test_sizes_are_counted_in_ranges():
+    found = plots.sizes([0, 5, 6, 1_000, 1_001, 50_000])
+    assert found["0 to 5"] == 2
+    assert found["6 to 10"] == 1
+    assert found["501 to 1,000"] == 1
+    assert found["more than 1,000"] == 2
+    assert sum(found.values()) == 6
+
+
+def test_what_is_no_time_or_number_is_left_out_of_the_days():
+    today = datetime.date(2026, 1, 31)
+    events = [{"timestamp": "soon"}, {}, {"timestamp": 1e300}, {"timestamp": float("nan")}]
+    found = plots.days(events, today, 14)
+    assert len(found.turns) == 14
+    assert list(found.turns)[-1] == "2026-01-31"
+    assert sum(found.turns.values()) + sum(found.tokens.values()) == 0
+
+
+def test_a_store_that_is_not_there_is_said_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        cli, ["explore", "--no-browser", "--uri", "cosmosdb://embedded/store.db"]
+    )
+    assert done.exit_code == 2
+    assert "There is no file" in done.stderr
+
+
+def test_the_command_prints_an_address_and_ends_with_ctrl_c(tmp_path):
+    async def store():
+        async with CosmosSessionService.embedded(str(tmp_path / "store.db")) as service:
+            await make(service)
+
+    asyncio.run(store())
+    uri = f"cosmosdb://embedded/{tmp_path}/store.db"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cosmosservice.cli", "explore", "--no-browser", "--uri", uri],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        address = process.stdout.readline().strip()
+        with urllib.request.urlopen(address) as response:
+            assert response.status == 200
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert told.strip() == "Ctrl-C ends it."
