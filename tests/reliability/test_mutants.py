@@ -170,7 +170,7 @@ async def hasty_removal(
 ) -> Any:
     """Values go before the document that no longer names them is written."""
     stored = await original["stored"](self, key, generation, state, known, mine, ttl)
-    await self.discard(key, known, stored, {})
+    await self.discard(key, stored, known)
     return stored
 
 
