@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak power-cut
+.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,20 +45,24 @@ model: $(STAMP) ## visit every state of the protocol's model (five minutes)
 conformance: $(STAMP) ## Microsoft's own tests of azure-cosmos against the emulator (half an hour)
 	$(BIN)/python emulator/conformance
 
-crash-matrix: $(STAMP) ## fail every request of every operation in every way, and print the outcomes
+crash-matrix: $(STAMP) ## fail every request of every operation in every way, with lag and without
 	$(BIN)/python -m tests.reliability.crash_matrix
 	$(BIN)/python -m tests.memory.crash_matrix
 
-soak: $(STAMP) ## load with faults and storms of 429, for three minutes (SOAK="--seconds 600")
+soak: $(STAMP) ## load with faults, storms of 429 and lag, for three minutes (SOAK="--seconds 600 --lag 0")
 	$(BIN)/python -m tests.reliability.load $(SOAK)
+
+endurance: $(STAMP) ## 100,000 sessions through one process, then ten minutes of soak with lag (an hour)
+	$(BIN)/python -m tests.reliability.endurance
+	$(BIN)/python -m tests.reliability.load --seconds 600 --lag 0.5
 
 power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, again and again
 	$(BIN)/python -m tests.reliability.powercut
 
-interleavings: $(STAMP) ## ten times as many seeds of concurrent processes as make test
+interleavings: $(STAMP) ## ten times as many seeds of concurrent processes as make test, half with lag
 	RELIABILITY_SEEDS=10 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py
 
-crash-processes: $(STAMP) ## kill real processes at random points, a hundred times
+crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half with lag
 	$(BIN)/python -m tests.reliability.crash_processes
 
 check: test ## test, and the security checks

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from itertools import islice
 from typing import Any, Protocol
+
+_SAMPLE = 32  # of the items of one dict or list
+_RECORD = 8  # a dict with no more keys is one of many with the same keys, which exist once
+_ENTRY = 150  # bytes of the cache's own for an entry
 
 
 class Sized(Protocol):
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes of memory that it takes, about."""
+
+
+def footprint(value: Any) -> int:
+    """Bytes of memory that a JSON value takes, about: of a long list, what some of its items say
+    of all of them."""
+    if value is None or isinstance(value, bool) or (type(value) is int and -5 <= value <= 256):
+        return 0  # exists once
+    size = sys.getsizeof(value)
+    if isinstance(value, dict):
+        items = _some(value.items(), len(value))
+        inner = sum(footprint(each) for _, each in items)
+        if len(value) > _RECORD:
+            inner += sum(sys.getsizeof(key) for key, _ in items)
+    elif isinstance(value, list | tuple):
+        items = _some(value, len(value))
+        inner = sum(map(footprint, items))
+    else:
+        return size
+    return size + inner * len(value) // max(1, len(items))
+
+
+def _some(items: Iterable[Any], count: int) -> list[Any]:
+    return list(items if count <= _SAMPLE else islice(items, 0, None, -(-count // _SAMPLE)))
 
 
 class Cache:
@@ -33,7 +63,7 @@ class Cache:
 
     def put(self, key: Hashable, value: Sized) -> None:
         """Adds or, after the value has grown, counts again. Too large for the cache: not kept."""
-        size = value.size
+        size = value.size + _ENTRY
         known = self._entries.get(key)
         if size > self._max_bytes:
             self.drop(key)

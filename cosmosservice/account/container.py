@@ -98,8 +98,9 @@ class Container:
         async def send(hook: Any) -> None:
             nonlocal found
             condition = _if_modified(etag)
-            found = await self._proxy.read_item(
-                document_id, partition, response_hook=hook, **condition
+            # Without the headers, which the SDK's own dict keeps: some 4 KB.
+            found = dict(
+                await self._proxy.read_item(document_id, partition, response_hook=hook, **condition)
             )
 
         await self._send("read", send)

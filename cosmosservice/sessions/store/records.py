@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from cosmosservice.account.cache import footprint
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters import event_time, fields_to_event, from_json, same_event
 from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split_stored
 from cosmosservice.sessions.store.documents import EVENT, RESTORED, TOMBSTONE
 from cosmosservice.sessions.store.packing import checksum
 
-_OVERHEAD = 400  # bytes that a record in memory takes besides its text
+# Bytes that a record in memory takes besides its text, and what changes take besides their values.
+_OVERHEAD = 520
+_CHANGES = 150
 
 
 @dataclass(slots=True)
@@ -41,7 +44,13 @@ class Record:
 
     @property
     def size(self) -> int:
-        return len(self.raw) + _OVERHEAD
+        """Bytes of memory that it takes, about."""
+        size = len(self.raw) + _OVERHEAD
+        if self.deltas is not NOTHING:
+            size += _CHANGES + footprint(self.deltas.session)
+            for changes in self.deltas.shared:
+                size += footprint(changes) + _CHANGES * len(changes)
+        return size + footprint(self.chunks)
 
     @property
     def is_event(self) -> bool:

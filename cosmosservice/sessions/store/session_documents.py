@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from cosmosservice.account.cache import Cache
+from cosmosservice.account.cache import Cache, footprint
 from cosmosservice.account.container import NOT_MODIFIED, Container, Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters import to_json, wire_size
@@ -32,19 +32,21 @@ from cosmosservice.sessions.store.state_documents import NO_CHANGES, Changes, st
 
 logger = logging.getLogger("cosmosservice")
 
+_OBJECTS = 700  # bytes of memory: the key with its ids, and what is not the body
+
 
 class SessionDocument:
     """A session document as read."""
 
     __slots__ = (
-        "_size", "body", "etag", "first_seq", "key", "loading", "revision", "state", "status",
+        "_wire_bytes", "body", "etag", "first_seq", "key", "loading", "revision", "state", "status",
     )  # fmt: skip
 
     def __init__(self, key: SessionKey, body: Document, etag: str) -> None:
         self.key = key
         self.body = body
         self.etag = etag
-        self._size = 0
+        self._wire_bytes = 0
         self.status = self._one_of(STATUSES, "status", ACTIVE)
         self.first_seq = self._int("first_seq", 1)
         # Without a state, or without a revision, everything is folded again from the beginning.
@@ -56,9 +58,14 @@ class SessionDocument:
 
     @property
     def size(self) -> int:
-        if not self._size:
-            self._size = wire_size(to_json(self.body))
-        return self._size
+        """Bytes of memory that it takes with its key, about."""
+        return footprint(self.body) + _OBJECTS
+
+    @property
+    def wire_bytes(self) -> int:
+        if not self._wire_bytes:
+            self._wire_bytes = wire_size(to_json(self.body))
+        return self._wire_bytes
 
     @property
     def damaged(self) -> bool:

@@ -36,7 +36,7 @@ class Sizes:
         new = view.after(known.revision) if known is not None and view is not None else None
         size = least_size(deltas.session) + _DOCUMENT_BYTES
         size += sum(map(_delta_size, new or ()))
-        if known is not None and size + known.size > ITEM_LIMIT:
+        if known is not None and size + known.wire_bytes > ITEM_LIMIT:
             state = fold(known.state, new or ()).updated(deltas.session)
             size = least_size(state.inline) + least_size(state.large) + _DOCUMENT_BYTES
         if size > ITEM_LIMIT:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cosmosservice.account.cache import Cache
+from cosmosservice.account.cache import Cache, footprint
 from cosmosservice.account.container import NOT_MODIFIED, Container, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION, VISIBILITY
@@ -27,6 +27,7 @@ from cosmosservice.sessions.store.large_values import LargeValues, least_size
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state import State
 
+_OBJECTS = 500  # bytes of memory: the key with its id, and what is not the content
 _STAMP_BYTES = 80  # that a key takes besides its value: its stamp, and its name again
 
 Stamp = tuple[int, str]  # (hybrid clock, event id)
@@ -70,7 +71,13 @@ class StateDocument:
     state: State = field(default_factory=State)
     stamps: Document = field(default_factory=dict)
     erased: int = 0  # the stamp of the last erasure
-    size: int = 200
+    wire_bytes: int = 200
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes, about."""
+        parts = (self.state.inline, self.state.large, self.stamps)
+        return _OBJECTS + sum(map(footprint, parts))
 
     def stamp(self, key: str) -> Stamp | None:
         found = self.stamps.get(key)
@@ -161,7 +168,7 @@ class StateDocuments:
             return
         known: StateDocument | None = self._cache.get(key)
         size = least_size(delta) + _STAMP_BYTES * len(delta)
-        if known is not None and size + known.size > ITEM_LIMIT:
+        if known is not None and size + known.wire_bytes > ITEM_LIMIT:
             values = known.state.updated(delta).inline
             names = known.stamps.keys() | delta.keys()
             size = least_size(values) + _bytes(known.state.large) + _STAMP_BYTES * len(names)
@@ -255,7 +262,7 @@ class StateDocuments:
             except (Conflict, PreconditionFailed, NotFound):
                 self._cache.drop(key)
                 continue
-            new.size = _bytes(document)
+            new.wire_bytes = _bytes(document)
             self._remember(new)
             await self._values.discard(key, new.state, current.state, uploads)
             return

@@ -372,7 +372,7 @@ class Soak:
         while True:
             await asyncio.sleep(5)
             emulator.clear_requests()  # a log that nobody reads here, and that grows
-            elapsed, rss = time.monotonic() - began, _rss_in_use()
+            elapsed, rss = time.monotonic() - began, rss_in_use()
             self._rss.append((self.figures.finished_sessions, rss))
             self._progress(
                 f"{elapsed:5.0f} s  {self.figures.events:7,} events"
@@ -381,7 +381,7 @@ class Soak:
             )
 
 
-def _rss_in_use() -> float:
+def rss_in_use() -> float:
     """Megabytes, without what is free but kept: large events leave the allocator with much."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # glibc only
