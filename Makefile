@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 ADKS   := 2.13.0 1.39.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut
+.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs pictures bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -110,6 +110,9 @@ containers: $(STAMP) ## write deploy/containers.json from the code
 
 docs: $(STAMP) ## write the generated parts of docs/ from the code
 	$(BIN)/python -m docs.generate
+
+pictures: $(STAMP) ## draw docs/images/timeline.svg from what the command line prints
+	$(BIN)/python -m docs.generate.pictures
 
 bench: $(STAMP) ## measure beside the other session services, write docs/benchmarks.md
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock

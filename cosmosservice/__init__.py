@@ -34,8 +34,10 @@ if TYPE_CHECKING:
         TooLargeError,
         UnavailableError,
     )
+    from cosmosservice.memory.backfill import EmbedReport
     from cosmosservice.memory.forgetting import MemoryPurgeReport
     from cosmosservice.sessions.administration import PurgeReport
+    from cosmosservice.sessions.importing import ImportOutcome
     from cosmosservice.sessions.store.repair import RepairReport
     from cosmosservice.sessions.watching import SessionChange, SessionWatch
 
@@ -52,7 +54,9 @@ __all__ = [
     "CosmosServiceError",
     "CosmosSessionService",
     "DamagedArtifactError",
+    "EmbedReport",
     "EventIdReusedError",
+    "ImportOutcome",
     "InvalidIdError",
     "InvalidStateError",
     "MemoryPurgeReport",
@@ -82,6 +86,8 @@ _MODULES = {
     "CosmosArtifactService": "cosmos_artifact_service",
     "CosmosMemoryService": "cosmos_memory_service",
     "CosmosSessionService": "cosmos_session_service",
+    "EmbedReport": "memory.backfill",
+    "ImportOutcome": "sessions.importing",
     "MemoryPurgeReport": "memory.forgetting",
     "PurgeReport": "sessions.administration",
     "RepairReport": "sessions.store.repair",

@@ -15,7 +15,7 @@ from cosmosservice import CosmosSessionService
 from cosmosservice.cli.console import Problem, bar, counted, err, out, print_json, settings_of
 from cosmosservice.cli.sources import apps_of, opened, reading
 from cosmosservice.cli.timeline import clean
-from cosmosservice.sessions.importing import Outcome
+from cosmosservice.sessions.importing import ImportOutcome
 from cosmosservice.sessions.verifying import Verifier
 
 SIDE_BY_SIDE = 8
@@ -74,7 +74,7 @@ class Migration:
             return
         outcome = await self._target.import_session(session)
         self.report.outcomes[outcome] += 1
-        if outcome is Outcome.DIFFERENT:
+        if outcome is ImportOutcome.DIFFERENT:
             self._problem(session, "the target has another session of this id; it was left alone")
             return
         wrong = await self._target.verify_session(session, self.report.verified)

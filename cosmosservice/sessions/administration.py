@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from google.adk.sessions import Session
 
     from cosmosservice.account.account import Eraser
-    from cosmosservice.sessions.importing import Outcome
+    from cosmosservice.sessions.importing import ImportOutcome
     from cosmosservice.sessions.store.repair import RepairReport
     from cosmosservice.sessions.store.store import SessionStore
     from cosmosservice.sessions.verifying import Verifier
@@ -207,7 +207,7 @@ class Administration(ABC):
             each.setdefault("title", "")
         return found, following
 
-    async def import_session(self, session: Session) -> Outcome:
+    async def import_session(self, session: Session) -> ImportOutcome:
         """Stores a session of another service with its ids, timestamps, order and state. A copy
         that was interrupted continues where it stopped."""
         from cosmosservice.sessions.importing import Importer

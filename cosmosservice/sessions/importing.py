@@ -31,7 +31,7 @@ from cosmosservice.sessions.store.store import SessionStore
 IMPORT = "cosmosservice-import"
 
 
-class Outcome(StrEnum):
+class ImportOutcome(StrEnum):
     COPIED = "copied"
     RESUMED = "resumed"
     PRESENT = "already there"
@@ -44,7 +44,7 @@ class Importer:
     def __init__(self, store: SessionStore) -> None:
         self._store = store
 
-    async def copy(self, session: Session) -> Outcome:
+    async def copy(self, session: Session) -> ImportOutcome:
         """DIFFERENT: the target has a different session of this id, which is left alone."""
         key = SessionKey.of(session.app_name, session.user_id, session.id)
         state = split(session.state)
@@ -52,20 +52,20 @@ class Importer:
         created = await self._create(key, session, wanted, state)
         document = await self._store.documents.read(key)
         if document is None or document.status != ACTIVE:
-            return Outcome.DIFFERENT
+            return ImportOutcome.DIFFERENT
         present = await self._present(key, document)
         if not _is_beginning(present, wanted):
-            return Outcome.DIFFERENT
+            return ImportOutcome.DIFFERENT
         missing = wanted[len(present) :]
         try:
             stamp = await self._append(key, document, present, missing)
         except Conflict:  # somebody writes to the session
-            return Outcome.DIFFERENT
+            return ImportOutcome.DIFFERENT
         await self._store.projector.project(key, document.incarnation)
         await self._share(key, state, shared_stamp(stamp, session, self._store.clock.now()))
         if created:
-            return Outcome.COPIED
-        return Outcome.RESUMED if missing else Outcome.PRESENT
+            return ImportOutcome.COPIED
+        return ImportOutcome.RESUMED if missing else ImportOutcome.PRESENT
 
     async def _create(
         self, key: SessionKey, session: Session, wanted: list[Record], state: Scoped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from docs.generate import charges, configuration, documents
+from docs.generate import bills, charges, configuration, documents
 from docs.generate.pages import Parts
 
 PARTS: Parts = {
@@ -13,5 +13,6 @@ PARTS: Parts = {
     "events-container": documents.events_container,
     "sessions-container": documents.sessions_container,
     "charges": charges.charges,
+    "bills": bills.bills,
     **{f"document-{name}": partial(documents.example, name) for name in documents.NAMES},
 }

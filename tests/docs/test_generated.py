@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from docs.generate import charges
+from docs.generate import bills, charges
 from docs.generate.pages import pages, part, part_names
 from docs.generate.parts import PARTS
 
@@ -54,6 +54,22 @@ def test_operations_cost_what_the_table_says():
     assert [cost.request_units for cost in measured] == pytest.approx(
         [units for _, _, units in shown], rel=0.04, abs=0.15
     )
+
+
+def test_bills_are_those_of_the_table():
+    (page,) = (page for page, shown in SHOWN if shown == "bills")
+
+    def figures(markdown):
+        return [_number(text) for text in re.findall(r"[\d.,]*\d", markdown)]
+
+    assert figures(PARTS["bills"]()) == pytest.approx(figures(part(TEXTS[page], "bills")), rel=0.06)
+
+
+def test_autoscale_bills_at_least_a_tenth_of_the_least_maximum():
+    month = bills.bill(1)
+    assert month.autoscale == pytest.approx(0.012 * 730)
+    assert month.serverless < 0.01
+    assert month.together == month.serverless + month.storage
 
 
 def _number(text):

@@ -14,6 +14,11 @@ from tests.docs.blocks import Reader, blocks, check_shell
 FOLDER = Path(__file__).parents[2] / "docs"
 OWN = ("azure.md", "telemetry.md")  # have tests of their own
 PAGES = {page.name: page for page in sorted(FOLDER.glob("*.md"))}
+LINKING = [
+    *sorted(FOLDER.parent.glob("*.md")),
+    *PAGES.values(),
+    FOLDER.parent / "emulator/README.md",
+]
 SHOWN = [name for name, page in PAGES.items() if name not in OWN and blocks(page)]
 
 
@@ -39,15 +44,14 @@ def test_shell_commands_exist_and_take_these_options(name):
             check_shell(block.text)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_links_lead_somewhere(name):
-    text = PAGES[name].read_text(encoding="utf-8")
-    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(FOLDER.parent)))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
         path, _, anchor = target.partition("#")
-        page = FOLDER / path if path else PAGES[name]
-        assert page.exists(), target
+        there = page.parent / path if path else page
+        assert there.exists(), target
         if anchor:
-            assert anchor in _anchors(page), target
+            assert anchor in _anchors(there), target
 
 
 def test_every_page_is_reached_from_a_front_page():

@@ -22,7 +22,7 @@ LAYERS = [
     {"sessions"},
     {"containers", "cosmos_session_service", "cosmos_memory_service", "cosmos_artifact_service"},
     {"__init__"},
-    {"explore"},
+    {"explore", "testing"},
     {"adk", "cli"},
 ]
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

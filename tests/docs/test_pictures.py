@@ -1,0 +1,24 @@
+"""The picture of the timeline shows what the command prints now: else `make pictures`."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from rich.text import Text
+
+from docs.generate import pictures
+
+PICTURE = pictures.FOLDER.joinpath("timeline.svg").read_text(encoding="utf-8")
+
+
+def test_the_picture_shows_what_the_command_prints():
+    lines = re.findall(r"<text[^>]*terminal-r\d[^>]*>(.*?)</text>", PICTURE)
+    shown = "".join(html.unescape("".join(lines)).split())
+    printed = Text.from_ansi(pictures.timeline()).plain
+    assert shown == "".join(printed.split())
+
+
+def test_the_picture_loads_nothing_from_elsewhere():
+    addresses = set(re.findall(r"https?://[^\s\"'<>)]+", PICTURE))
+    assert addresses <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}
