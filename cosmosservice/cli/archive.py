@@ -29,16 +29,14 @@ from cosmosservice.data_converters import (
 HEAD = {"format": "cosmosservice-sessions", "version": 1}
 
 
-async def write(sessions: AsyncIterator[Session], file: IO[bytes]) -> int:
-    """Returns how many sessions were written."""
-    count = 0
+async def write(sessions: AsyncIterator[Session], file: IO[bytes]) -> AsyncIterator[Session]:
+    """Yields each session after it was written, whole."""
     file.write(to_json(HEAD) + b"\n")
     async for session in sessions:
         for line in session_lines(session):
             file.write(to_json(line) + b"\n")
-        count += 1
-    file.flush()
-    return count
+        file.flush()
+        yield session
 
 
 def session_lines(session: Session) -> Iterator[dict[str, Any]]:

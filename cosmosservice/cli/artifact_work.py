@@ -21,9 +21,9 @@ from cosmosservice.cli.console import (
     counted,
     err,
     print_json,
-    print_table,
     settings_of,
 )
+from cosmosservice.cli.layout import print_table
 from cosmosservice.cli.timeline import clean, moment
 
 _BLOCK = 1024 * 1024

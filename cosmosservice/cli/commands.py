@@ -18,14 +18,15 @@ from cosmosservice.cli.console import (
     Commands,
     Problem,
     UsageProblem,
+    interruptible,
     json_option,
     out,
     print_json,
-    print_table,
     run,
     settings_of,
     uri_option,
 )
+from cosmosservice.cli.layout import print_table
 from cosmosservice.cli.memory import memory
 from cosmosservice.cli.sessions import sessions
 from cosmosservice.containers import CONTAINERS
@@ -59,7 +60,8 @@ def cli() -> None:
     """Sessions, memory and artifacts of ADK agents in Azure Cosmos DB.
 
     COSMOSDB_* in the environment or in .env say where they are, or --uri does.
-    Exit codes: 0 it is done, 1 it failed, 2 the command or the settings are wrong.
+    Exit codes: 0 it is done, 1 it failed, 2 the command or the settings are wrong, 130 it was
+    interrupted.
     """
 
 
@@ -209,10 +211,9 @@ def migrate(
     """
     from cosmosservice.cli import migrate as work
 
-    try:
-        run(work.migrate(source_uri, target_uri, list(apps), dry_run=dry_run, as_json=as_json))
-    except KeyboardInterrupt:
-        raise Problem("Interrupted. Run it again: it continues where it stopped.") from None
+    migration = work.Migrate(dry_run=dry_run, as_json=as_json)
+    with interruptible(lambda: migration.told):
+        run(migration.run(source_uri, target_uri, list(apps)))
 
 
 @cli.command()

@@ -8,13 +8,12 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+import shlex
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import (
@@ -43,6 +42,14 @@ class SessionName(NamedTuple):
     session_id: str
 
 
+class GivenName(NamedTuple):
+    """What a person says of a session: its id, and of whom it is if others have one like it."""
+
+    app_name: str | None
+    user_id: str | None
+    session_id: str
+
+
 class Problem(click.ClickException):
     """A message and an exit code instead of a traceback."""
 
@@ -53,6 +60,12 @@ class UsageProblem(Problem):
     """The command or the settings are wrong: asking again as it is will not help."""
 
     exit_code = WRONG_USAGE
+
+
+class Interrupted(Problem):
+    """Ctrl-C: what was done until then, and how to go on."""
+
+    exit_code = 130
 
 
 class Commands(click.Group):
@@ -88,6 +101,12 @@ uri_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="For scripts: JSON on stdout.")
 
 
+def example(*commands: str) -> str:
+    """The end of a command's help."""
+    lines = "".join(f"\n  cosmosservice {each}" for each in commands)
+    return f"\b\nExample{'s' * (len(commands) > 1)}:{lines}"
+
+
 def settings_of(uri: str | None, *, existing: bool = False) -> Settings:
     """The settings; with `existing`, an embedded store must be there already."""
     settings = Settings.from_uri(uri) if uri else Settings.from_env()
@@ -101,23 +120,33 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
+@contextlib.contextmanager
+def interruptible(told: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C ends with what `told` says then."""
+    try:
+        yield
+        return
+    except KeyboardInterrupt:
+        pass
+    raise Interrupted(f"Interrupted. {told()}")
+
+
+def to_go_on(words: Sequence[object], options: Mapping[str, object], uri: str | None) -> None:
+    """Prints the command that goes on where this one ends. An option is left out if it is None or
+    False."""
+    command = ["cosmosservice", *map(str, words)]
+    for name, value in {"--uri": uri, **options}.items():
+        if value not in (None, False):
+            command += [name] if value is True else [name, str(value)]
+    err.print(f"To go on: {shlex.join(command)}", markup=False, soft_wrap=True)
+
+
 def print_json(value: Any) -> None:
     """One value, one line. A terminal gets nothing that it would take for a command."""
     from cosmosservice.data_converters import to_json
 
     text = to_json(value).decode("utf-8", "backslashreplace")
     click.echo(CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text))
-
-
-def print_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """Nothing is cut off: a terminal folds what is too wide, a pipe has no width."""
-    table = Table(box=None, pad_edge=False)
-    for name in head:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = out if out.is_terminal else Console(width=100_000, highlight=False)
-    console.print(table)
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,10 +7,9 @@ from typing import Any
 
 from rich.text import Text
 
-from cosmosservice.cli import archive
-from cosmosservice.cli.console import Problem, SessionName, err, out, print_json
-from cosmosservice.cli.session_work import service_of
-from cosmosservice.cli.timeline import clean, session_view, value_text
+from cosmosservice.cli.console import GivenName, Problem, counted, err, out, print_json
+from cosmosservice.cli.session_work import named, print_session, service_of
+from cosmosservice.cli.timeline import clean, one_line, value_text
 from cosmosservice.data_converters import encode_value
 
 Point = int | str | datetime.datetime
@@ -27,23 +26,23 @@ def point_of(text: str) -> Point:
     return time if time.tzinfo is not None else time.astimezone()
 
 
-async def show_at(uri: str | None, name: SessionName, at: str, *, as_json: bool) -> None:
+async def show_at(
+    uri: str | None, given: GivenName, at: str, *, last: int | None, as_json: bool
+) -> None:
     async with service_of(uri) as service:
+        name = await named(service, given)
         try:
             session = await service.get_session_at(**name._asdict(), at=point_of(at))
         except ValueError as problem:
             raise Problem(str(problem)) from None
-    if as_json:
-        for line in archive.session_lines(session):
-            print_json(line)
-    else:
-        out.print(session_view(session))
+    print_session(session, last, as_json=as_json)
 
 
 async def diff(
-    uri: str | None, name: SessionName, first: str, second: str, *, as_json: bool
+    uri: str | None, given: GivenName, first: str, second: str, *, as_json: bool
 ) -> None:
     async with service_of(uri) as service:
+        name = await named(service, given)
         try:
             one = await service.get_session_at(**name._asdict(), at=point_of(first))
             other = await service.get_session_at(**name._asdict(), at=point_of(second))
@@ -79,7 +78,7 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[An
 
 async def fork(
     uri: str | None,
-    name: SessionName,
+    given: GivenName,
     *,
     at: str | None,
     new_session_id: str | None,
@@ -87,6 +86,7 @@ async def fork(
     as_json: bool,
 ) -> None:
     async with service_of(uri) as service:
+        name = await named(service, given)
         try:
             made = await service.fork_session(
                 **name._asdict(),
@@ -99,5 +99,5 @@ async def fork(
     if as_json:
         print_json({"app_name": made.app_name, "user_id": made.user_id, "session_id": made.id})
         return
-    err.print(f"Forked with {len(made.events):,} events. The new session:")
-    out.print(clean(made.id), soft_wrap=True, markup=False, highlight=False)
+    err.print(f"Forked with {counted(len(made.events), 'event')}. The new session:")
+    out.print(one_line(made.id), soft_wrap=True, markup=False)

@@ -18,9 +18,9 @@ from cosmosservice.cli.console import (
     counted,
     err,
     print_json,
-    print_table,
     settings_of,
 )
+from cosmosservice.cli.layout import print_table
 from cosmosservice.cli.timeline import clean
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.embedding import Embedder

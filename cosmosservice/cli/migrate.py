@@ -30,6 +30,12 @@ class Report:
     verified: Verifier = field(default_factory=Verifier)
     problems: list[str] = field(default_factory=list)
 
+    @property
+    def told(self) -> str:
+        """What an interruption left."""
+        copied = counted(self.outcomes.total(), "session")
+        return f"{copied} were copied and checked. Run it again: it continues where it stopped."
+
 
 class Migration:
     """`target` None: a dry run, which reads everything and writes nothing."""
@@ -86,26 +92,37 @@ class Migration:
         self.report.problems.append(f"{where}: {what}")
 
 
-async def migrate(
-    source_uri: str, target_uri: str, apps: list[str], *, dry_run: bool, as_json: bool
-) -> None:
-    settings_of(target_uri)  # a mistake in it is reported before the source is read
-    async with contextlib.AsyncExitStack() as stack:
-        source = await stack.enter_async_context(opened(source_uri))
-        with reading(source_uri):
-            if isinstance(source, CosmosSessionService):
-                await source.catch_up()
-            found = await listed(source, apps or await apps_of(source, source_uri))
-        target = None
-        if not dry_run:
-            target = await stack.enter_async_context(CosmosSessionService(uri=target_uri))
-        progress = stack.enter_context(bar("sessions"))
-        migration = Migration(target, progress=lambda done: progress(done, len(found)))
-        report = await migration.run(loaded(source, found, source_uri))
-    gone = len(found) - report.outcomes.total()
-    if gone:
-        report.outcomes["deleted in the source since"] = gone
-    print_report(report, dry_run=dry_run, as_json=as_json)
+class Migrate:
+    """One run of `cosmosservice migrate`."""
+
+    def __init__(self, *, dry_run: bool, as_json: bool) -> None:
+        self._dry_run = dry_run
+        self._as_json = as_json
+        self._report = Report()
+
+    async def run(self, source_uri: str, target_uri: str, apps: list[str]) -> None:
+        settings_of(target_uri)  # a mistake in it is reported before the source is read
+        async with contextlib.AsyncExitStack() as stack:
+            source = await stack.enter_async_context(opened(source_uri))
+            with reading(source_uri):
+                if isinstance(source, CosmosSessionService):
+                    await source.catch_up()
+                found = await listed(source, apps or await apps_of(source, source_uri))
+            target = None
+            if not self._dry_run:
+                target = await stack.enter_async_context(CosmosSessionService(uri=target_uri))
+            progress = stack.enter_context(bar("sessions"))
+            migration = Migration(target, progress=lambda done: progress(done, len(found)))
+            self._report = migration.report
+            await migration.run(loaded(source, found, source_uri))
+        gone = len(found) - self._report.outcomes.total()
+        if gone:
+            self._report.outcomes["deleted in the source since"] = gone
+        print_report(self._report, dry_run=self._dry_run, as_json=self._as_json)
+
+    @property
+    def told(self) -> str:
+        return self._report.told
 
 
 async def listed(

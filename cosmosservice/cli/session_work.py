@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import time
 from collections.abc import AsyncIterator
-from typing import IO, Any
+from typing import Any
 
 from google.adk.sessions import Session
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
+from cosmosservice import CosmosSessionService
 from cosmosservice.cli import archive
 from cosmosservice.cli.console import (
+    GivenName,
     Problem,
     SessionName,
+    UsageProblem,
     bar,
     counted,
     err,
     out,
     print_json,
     settings_of,
+    to_go_on,
 )
-from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
-from cosmosservice.cli.sources import apps_of
-from cosmosservice.cli.timeline import clean, moment, session_view
-from cosmosservice.sessions.administration import PurgeReport
+from cosmosservice.cli.layout import Folded, fits, print_rows
+from cosmosservice.cli.timeline import clean, moment, one_line, session_view
 from cosmosservice.sessions.store.repair import RepairReport
 
 
@@ -42,6 +39,37 @@ async def service_of(
     settings_of(uri, existing=not writes)
     async with CosmosSessionService(uri=uri, ensure=None if writes else "verify") as service:
         yield service
+
+
+async def named(
+    service: CosmosSessionService, given: GivenName, *, deleted: bool | None = False
+) -> SessionName:
+    """The session that is meant. Its id alone is enough if no other app or user has one like it.
+
+    Of those that are deleted, of those that are not, or (None) of both.
+    """
+    if given.app_name is not None and given.user_id is not None:
+        return SessionName(given.app_name, given.user_id, given.session_id)
+    found = [
+        SessionName(*name)
+        for name, gone in await service.find_sessions(
+            given.session_id, app_name=given.app_name, user_id=given.user_id
+        )
+        if deleted in (None, gone)
+    ]
+    if not found:
+        kind = "deleted session" if deleted else "session"
+        option = " --deleted" if deleted else ""
+        raise Problem(
+            f"There is no {kind} {given.session_id!r}. `cosmosservice sessions list{option}` shows"
+            " those that are there."
+        )
+    if len(found) > 1:
+        which = "".join(f"\n  --app {each.app_name!r} --user {each.user_id!r}" for each in found)
+        raise UsageProblem(
+            f"{len(found):,} sessions have the id {given.session_id!r}. Say which one:{which}"
+        )
+    return found[0]
 
 
 async def existing(service: CosmosSessionService, name: SessionName) -> Session:
@@ -83,30 +111,41 @@ async def list_sessions(
     else:
         err.print("No sessions.")
     if following is not None:
-        err.print(f"There may be more: --continue {following}", soft_wrap=True)
+        chosen = {"--app": app_name, "--user": user_id, "--deleted": deleted, "--json": as_json}
+        options = {**chosen, "--limit": limit, "--continue": following}
+        to_go_on(["sessions", "list"], options, uri)
 
 
 def _print_sessions(found: list[dict[str, Any]], now: float) -> None:
-    """One line each. On a terminal long titles are cut to fit; an id never is."""
-    table = Table(box=None, pad_edge=False)
+    """One line for each if there is room; otherwise what it is called stands below its id."""
+    head = ("session", "title", "app", "user", "records", "updated")
     rows = [
-        (
-            clean(str(each["session_id"])),
-            clean(str(each["title"])),
-            clean(str(each["app_name"])),
-            clean(str(each["user_id"])),
-            f"{each['records']:,}",
-            ago(each["last_update_time"], now),
+        tuple(
+            Text(one_line(str(each)))
+            for each in (
+                session["session_id"],
+                session["title"],
+                session["app_name"],
+                session["user_id"],
+                f"{session['records']:,}",
+                ago(session["last_update_time"], now),
+            )
         )
-        for each in found
+        for session in found
     ]
-    for name in ("session", "title", "app", "user", "records", "updated"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    needed = sum(max(cell_len(row[n]) for row in rows) + 8 for n in (0, 2, 3, 4, 5))
-    table.columns[1].max_width = max(out.width - needed, 20) if out.is_terminal else None
-    Console(width=100_000, highlight=False).print(table, soft_wrap=True)
+    if fits(head, rows):
+        print_rows(head, rows)
+        return
+    for (name, title, app, user, _, updated), session in zip(rows, found, strict=True):
+        name.stylize("bold")
+        updated.stylize("dim")
+        out.print(name, updated, sep="  ", soft_wrap=True)
+        if title:
+            out.print(Folded(title, 2), soft_wrap=True)
+        records = counted(session["records"], "record")
+        out.print(
+            Text.assemble("  ", app, " / ", user, f"  {records}", style="dim"), soft_wrap=True
+        )
 
 
 def ago(timestamp: float, now: float) -> str:
@@ -120,106 +159,35 @@ def ago(timestamp: float, now: float) -> str:
     return "just now"
 
 
-async def show(uri: str | None, name: SessionName, *, as_json: bool) -> None:
+async def show(uri: str | None, given: GivenName, *, last: int | None, as_json: bool) -> None:
     async with service_of(uri) as service:
-        session = await existing(service, name)
-    if as_json:
-        for line in archive.session_lines(session):
-            print_json(line)
-    else:
-        out.print(session_view(session))
+        session = await existing(service, await named(service, given))
+    print_session(session, last, as_json=as_json)
 
 
-async def export(
-    uri: str | None,
-    app_name: str | None,
-    user_id: str | None,
-    session_id: str | None,
-    output: IO[bytes],
-) -> None:
-    async with service_of(uri) as service:
-        await service.catch_up()
-        apps = [app_name] if app_name is not None else await apps_of(service, uri or "")
-        chosen = [
-            session
-            for session in await listed(service, apps, user_id)
-            if session_id in (None, session.id)
-        ]
-        count = await archive.write(loaded(service, chosen), output)
-    err.print(f"{counted(count, 'session')} written.")
-
-
-async def import_file(uri: str | None, file: IO[bytes], *, dry_run: bool, as_json: bool) -> None:
-    async def from_file() -> AsyncIterator[Session]:
-        for session in archive.read(file):
-            yield session
-
-    if dry_run:
-        report = await Migration(None).run(from_file())
-        print_report(report, dry_run=True, as_json=as_json)
+def print_session(session: Session, last: int | None, *, as_json: bool) -> None:
+    if not as_json:
+        out.print(session_view(session, last), soft_wrap=True)
         return
-    async with service_of(uri, writes=True) as service:
-        report = await Migration(service).run(from_file())
-    print_report(report, dry_run=False, as_json=as_json)
+    if last is not None:
+        session = session.model_copy(update={"events": session.events[-last:]})
+    for line in archive.session_lines(session):
+        print_json(line)
 
 
-async def delete(uri: str | None, name: SessionName) -> None:
+async def delete(uri: str | None, given: GivenName) -> None:
     async with service_of(uri) as service:
+        name = await named(service, given)
         await existing(service, name)
         await service.delete_session(**name._asdict())
     err.print("Deleted. `cosmosservice sessions restore` brings it back.")
 
 
-async def restore(uri: str | None, name: SessionName) -> None:
+async def restore(uri: str | None, given: GivenName) -> None:
     async with service_of(uri) as service:
+        name = await named(service, given, deleted=True)
         await service.restore_session(**name._asdict())
     err.print("Restored.")
-
-
-@contextlib.asynccontextmanager
-async def everything_of(uri: str | None) -> AsyncIterator[CosmosSessionService]:
-    """A session service whose purges erase memories and artifacts too."""
-    async with service_of(uri) as service:
-        companions = (
-            CosmosMemoryService(account=service.account),
-            CosmosArtifactService(account=service.account),
-        )
-        yield service
-        del companions
-
-
-async def purge_session(uri: str | None, name: SessionName) -> None:
-    async with everything_of(uri) as service:
-        _print_purged(await service.purge_session(**name._asdict()))
-
-
-async def purge_user(uri: str | None, app_name: str, user_id: str, *, include_state: bool) -> None:
-    async with everything_of(uri) as service:
-        with bar("sessions") as progress:
-            report = await service.purge_user(
-                app_name=app_name, user_id=user_id, include_state=include_state, progress=progress
-            )
-    _print_purged(report)
-
-
-async def purge_deleted(
-    uri: str | None, app_name: str | None, older_than: datetime.timedelta
-) -> None:
-    async with everything_of(uri) as service:
-        with bar("sessions") as progress:
-            report = await service.purge_deleted(
-                app_name=app_name, older_than=older_than, progress=progress
-            )
-    _print_purged(report)
-
-
-def _print_purged(report: PurgeReport) -> None:
-    documents = report.documents + report.companions
-    if not documents:
-        err.print("There was nothing to erase.")
-        return
-    what = f"{counted(report.sessions, 'session')}, {counted(documents, 'document')}"
-    err.print(f"Erased: {what}.")
 
 
 async def repair(
@@ -234,7 +202,8 @@ async def repair(
     """Whether all is well now."""
     async with service_of(uri) as service:
         if session_id is not None:
-            names = [SessionName(str(app_name), str(user_id), session_id)]
+            given = GivenName(app_name, user_id, session_id)
+            names = [await named(service, given, deleted=None)]
         else:
             found = await service.list_names(app_name=app_name, user_id=user_id)
             names = [SessionName(*each) for each in found]
@@ -268,7 +237,7 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
         if holds
     ]
     if told:
-        line = f"{' / '.join(name)}: {'; '.join(told)}"
+        line = f"{' / '.join(map(one_line, name))}: {'; '.join(told)}"
         style = "" if report.healthy else "red"
         out.print(clean(line), style=style, markup=False, soft_wrap=True)
 

@@ -12,8 +12,10 @@ import click
 from cosmosservice.cli.console import (
     FAILED,
     Command,
-    SessionName,
+    GivenName,
     age,
+    example,
+    interruptible,
     json_option,
     run,
     uri_option,
@@ -21,22 +23,27 @@ from cosmosservice.cli.console import (
 
 some_app = click.option("--app", "app_name", help="Only of this app.")
 some_user = click.option("--user", "user_id", help="Only of this user.")
+a_point = "a revision, the id of an event, or a time such as 2026-05-01T10:30."
 
 
 def one_session(command: Command) -> Command:
-    """--app, --user and SESSION, which together name one, and --uri."""
-    app = click.option("--app", "app_name", required=True, help="Name of the app.")
-    user = click.option("--user", "user_id", required=True, help="Id of the user.")
+    """SESSION, with --app and --user if others have one of that id, and --uri."""
+    app = click.option("--app", "app_name", help="The app, if several have a session of this id.")
+    user = click.option("--user", "user_id", help="The user, likewise.")
     session = click.argument("session_id", metavar="SESSION")
     return app(user(session(uri_option(command))))
 
 
 @click.group()
 def sessions() -> None:
-    """Inspect, move, delete and restore sessions."""
+    """Inspect, move, delete and restore sessions.
+
+    A SESSION is named by its id. If several apps or users have a session of that id, --app and
+    --user say which one.
+    """
 
 
-@sessions.command("list")
+@sessions.command("list", epilog=example("sessions list --app greeter --limit 20"))
 @some_app
 @some_user
 @click.option("--deleted", is_flag=True, help="Those that `restore` can bring back.")
@@ -51,11 +58,12 @@ def list_(uri: str | None, app_name: str | None, user_id: str | None, **options:
     run(session_work.list_sessions(uri, app_name, user_id, **options))
 
 
-@sessions.command()
+@sessions.command(epilog=example("sessions show first --last 10"))
 @one_session
-@click.option("--at", metavar="POINT", help="As it was then: a revision, an event's id, a time.")
+@click.option("--at", metavar="POINT", help=f"As it was then: {a_point}")
+@click.option("--last", metavar="N", type=click.IntRange(1), help="Only the last N events.")
 @json_option
-def show(uri: str | None, at: str | None, as_json: bool, **name: str) -> None:
+def show(uri: str | None, at: str | None, last: int | None, as_json: bool, **name: Any) -> None:
     """Show a session as a timeline.
 
     Who said what, tool calls with arguments and results, state, tokens, time between events.
@@ -63,31 +71,31 @@ def show(uri: str | None, at: str | None, as_json: bool, **name: str) -> None:
     if at is not None:
         from cosmosservice.cli import history_work
 
-        run(history_work.show_at(uri, SessionName(**name), at, as_json=as_json))
+        run(history_work.show_at(uri, GivenName(**name), at, last=last, as_json=as_json))
         return
     from cosmosservice.cli import session_work
 
-    run(session_work.show(uri, SessionName(**name), as_json=as_json))
+    run(session_work.show(uri, GivenName(**name), last=last, as_json=as_json))
 
 
-@sessions.command()
+@sessions.command(epilog=example("sessions diff first 0 12"))
 @one_session
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @json_option
-def diff(uri: str | None, first: str, second: str, as_json: bool, **name: str) -> None:
+def diff(uri: str | None, first: str, second: str, as_json: bool, **name: Any) -> None:
     """Show what changed in a session's state from point A to point B.
 
     A point is a revision (0: before the first event), the id of an event, or a time.
     """
     from cosmosservice.cli import history_work
 
-    run(history_work.diff(uri, SessionName(**name), first, second, as_json=as_json))
+    run(history_work.diff(uri, GivenName(**name), first, second, as_json=as_json))
 
 
-@sessions.command()
+@sessions.command(epilog=example("sessions fork first --at 12 --new-session second"))
 @one_session
-@click.option("--at", metavar="POINT", help="Up to there: a revision, an event's id, a time.")
+@click.option("--at", metavar="POINT", help=f"Up to there: {a_point}")
 @click.option("--new-session", "new_session_id", help="Its id; a new one if left out.")
 @click.option("--new-user", "new_user_id", help="For another user.")
 @json_option
@@ -97,7 +105,7 @@ def fork(
     new_session_id: str | None,
     new_user_id: str | None,
     as_json: bool,
-    **name: str,
+    **name: Any,
 ) -> None:
     """Make a new session with the same history up to a point, and print its id."""
     from cosmosservice.cli import history_work
@@ -105,7 +113,7 @@ def fork(
     run(
         history_work.fork(
             uri,
-            SessionName(**name),
+            GivenName(**name),
             at=at,
             new_session_id=new_session_id,
             new_user_id=new_user_id,
@@ -114,8 +122,8 @@ def fork(
     )
 
 
-@sessions.command()
-@click.option("--app", "app_name", required=True, help="Name of the app.")
+@sessions.command(epilog=example("sessions tail --app greeter", "sessions tail first --last 20"))
+@some_app
 @some_user
 @click.argument("session_id", metavar="[SESSION]", required=False)
 @click.option(
@@ -139,21 +147,21 @@ def fork(
 )
 @uri_option
 @json_option
-def tail(uri: str | None, app_name: str, user_id: str | None, **options: Any) -> None:
+def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: Any) -> None:
     """Follow the events of an app as they come, until Ctrl-C.
 
-    Of an app, of a --user, or of one SESSION. Deletes, restores and purges are shown, too. With
-    --json every line has the continuation from which --since goes on.
+    Of an --app, of a --user of it, or of one SESSION. Deletes, restores and purges are shown, too.
+    With --json every line has the continuation from which --since goes on.
     """
     from cosmosservice.cli import tailing
 
-    if options["session_id"] is not None and user_id is None:
-        raise click.UsageError("A SESSION needs the --user to whom it belongs.")
+    if options["session_id"] is None and app_name is None:
+        raise click.UsageError("Name one SESSION, or an app: --app.")
     with contextlib.suppress(KeyboardInterrupt):
         run(tailing.tail(uri, app_name, user_id, **options))
 
 
-@sessions.command()
+@sessions.command(epilog=example("sessions export --app greeter -o greeter.jsonl"))
 @some_app
 @some_user
 @click.option("--session", "session_id", help="Only this one.")
@@ -161,42 +169,52 @@ def tail(uri: str | None, app_name: str, user_id: str | None, **options: Any) ->
 @uri_option
 def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
     """Write sessions to a file, without loss."""
-    from cosmosservice.cli import session_work
+    from cosmosservice.cli.moving import Export
 
-    run(session_work.export(uri, output=output, **chosen))
+    exporting = Export(output)
+    with interruptible(lambda: exporting.told):
+        run(exporting.run(uri, **chosen))
 
 
-@sessions.command("import")
+@sessions.command("import", epilog=example("sessions import greeter.jsonl"))
 @click.argument("file", type=click.File("rb"))
 @click.option("--dry-run", is_flag=True, help="Read everything, write nothing.")
 @uri_option
 @json_option
 def import_(uri: str | None, file: IO[bytes], dry_run: bool, as_json: bool) -> None:
     """Put exported sessions into a store. Run again, it continues where it stopped."""
+    from cosmosservice.cli.moving import Import
+
+    importing = Import(dry_run=dry_run)
+    with interruptible(lambda: importing.told):
+        run(importing.run(uri, file, as_json=as_json))
+
+
+@sessions.command(epilog=example("sessions delete first"))
+@one_session
+def delete(uri: str | None, **name: Any) -> None:
+    """Delete a session. `restore` brings it back, `purge` erases what is left of it."""
     from cosmosservice.cli import session_work
 
-    run(session_work.import_file(uri, file, dry_run=dry_run, as_json=as_json))
+    run(session_work.delete(uri, GivenName(**name)))
 
 
-@sessions.command()
+@sessions.command(epilog=example("sessions restore first"))
 @one_session
-def delete(uri: str | None, **name: str) -> None:
-    """Delete a session. `restore` brings it back, `purge` removes what is left of it."""
-    from cosmosservice.cli import session_work
-
-    run(session_work.delete(uri, SessionName(**name)))
-
-
-@sessions.command()
-@one_session
-def restore(uri: str | None, **name: str) -> None:
+def restore(uri: str | None, **name: Any) -> None:
     """Bring a deleted session back as it was."""
     from cosmosservice.cli import session_work
 
-    run(session_work.restore(uri, SessionName(**name)))
+    run(session_work.restore(uri, GivenName(**name)))
 
 
-@sessions.command()
+@sessions.command(
+    epilog=example(
+        "sessions purge first",
+        "sessions purge --app greeter --user ada --all --include-state",
+        "sessions purge --deleted --older-than 90d",
+    )
+)
 @some_app
 @some_user
 @click.argument("session_id", metavar="[SESSION]", required=False)
@@ -224,32 +242,29 @@ def purge(
     older_than: datetime.timedelta,
     yes: bool,
 ) -> None:
-    """Erase sessions for good.
+    """Erase sessions for good, with their memories and artifacts.
 
-    One SESSION, --all of a user, or those that were --deleted long ago.
+    One SESSION, --all of a user, or those that were --deleted long ago. Interrupted, it can be run
+    again.
     """
-    from cosmosservice.cli import session_work as work
+    from cosmosservice.cli.purging import Purge
 
     if [session_id is not None, whole_user, deleted].count(True) != 1:
         raise click.UsageError("Name one SESSION, or give --all or --deleted.")
+    purging = Purge(uri, sure=yes)
     if deleted:
-        what = f"all sessions that were deleted more than {older_than} ago"
-        purging = work.purge_deleted(uri, app_name, older_than)
+        work = purging.deleted(app_name, older_than)
+    elif session_id is not None:
+        work = purging.session(GivenName(app_name, user_id, session_id))
     elif app_name is None or user_id is None:
         raise click.UsageError("Name the app and the user: --app, --user.")
-    elif session_id is not None:
-        what = f"session {session_id!r} of user {user_id!r}"
-        purging = work.purge_session(uri, SessionName(app_name, user_id, session_id))
     else:
-        what = f"ALL sessions of user {user_id!r}" + (" and the user's state" * include_state)
-        purging = work.purge_user(uri, app_name, user_id, include_state=include_state)
-    with contextlib.closing(purging):
-        if not yes:
-            click.confirm(f"Erase {what} for good?", abort=True, err=True)
-        run(purging)
+        work = purging.user(app_name, user_id, include_state=include_state)
+    with interruptible(lambda: purging.told):
+        run(work)
 
 
-@sessions.command()
+@sessions.command(epilog=example("sessions repair first", "sessions repair --app greeter --json"))
 @some_app
 @some_user
 @click.argument("session_id", metavar="[SESSION]", required=False)
@@ -275,8 +290,6 @@ def repair(
     """
     from cosmosservice.cli import session_work
 
-    if session_id is not None and (app_name is None or user_id is None):
-        raise click.UsageError("Name the app and the user: --app, --user.")
     work = session_work.repair(
         uri, app_name, user_id, session_id, accept_loss=accept_loss, as_json=as_json
     )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 
 from google.adk.events.event import Event
 from rich.text import Text
 
-from cosmosservice import SessionChange, SessionWatch
-from cosmosservice.cli.console import SessionName, UsageProblem, err, out, print_json
-from cosmosservice.cli.session_work import existing, service_of
-from cosmosservice.cli.timeline import clean, event_rows
+from cosmosservice import SessionChange
+from cosmosservice.cli.console import (
+    GivenName,
+    SessionName,
+    UsageProblem,
+    out,
+    print_json,
+    to_go_on,
+)
+from cosmosservice.cli.session_work import existing, named, service_of
+from cosmosservice.cli.timeline import INDENT, event_view, event_views, one_line
 from cosmosservice.data_converters import event_to_fields
 
 
 async def tail(
     uri: str | None,
-    app_name: str,
+    app_name: str | None,
     user_id: str | None,
     session_id: str | None,
     *,
@@ -27,6 +33,10 @@ async def tail(
     as_json: bool,
 ) -> None:
     async with service_of(uri) as service:
+        if session_id is not None:
+            given = GivenName(app_name, user_id, session_id)
+            app_name, user_id, _ = await named(service, given, deleted=None)
+        assert app_name is not None
         try:
             watch = service.watch(
                 app_name=app_name,
@@ -52,10 +62,9 @@ async def tail(
                 if change.event is None or change.event.id not in shown:
                     screen.change(change)
         finally:
-            names = ["--app", app_name]
-            names += ["--user", user_id] if user_id is not None else []
-            names += [session_id] if session_id is not None else []
-            _say_how_to_go_on(names, watch)
+            words = ["sessions", "tail", *filter(None, [session_id])]
+            names = {"--app": app_name, "--user": user_id}
+            to_go_on(words, {**names, "--since": watch.continuation or "now"}, uri)
 
 
 class _Screen:
@@ -73,7 +82,7 @@ class _Screen:
             for event in events:
                 print_json({"kind": "event", **name._asdict(), "event": event_to_fields(event)})
         elif events:
-            out.print(event_rows(events, first))
+            out.print(*event_views(events, first), sep="", soft_wrap=True)
             self._before = events[-1]
         sys.stdout.flush()
 
@@ -87,18 +96,14 @@ class _Screen:
             print_json(line | {"continuation": change.continuation})
         else:
             if self._several and name != self._name:
-                head = (clean(name.session_id), "bold"), f"  {clean(name.user_id)}"
+                head = (one_line(name.session_id), "bold"), f"  {one_line(name.user_id)}"
                 out.print(Text.assemble(*head), soft_wrap=True)
                 self._before = None
             if event is None:
-                out.print(Text(f"  #{change.revision}  {change.kind}", "yellow"))
+                number = f"#{change.revision}".ljust(INDENT)
+                out.print(Text.assemble((number, "dim"), (change.kind, "yellow")))
             else:
-                out.print(event_rows([event], change.revision, self._before))
+                out.print(event_view(event, change.revision, self._before), soft_wrap=True)
                 self._before = event
         self._name = name
         sys.stdout.flush()
-
-
-def _say_how_to_go_on(names: list[str], watch: SessionWatch) -> None:
-    words = ["cosmosservice", "sessions", "tail", *names, "--since", watch.continuation or "now"]
-    err.print(f"\nTo go on from here: {shlex.join(words)}", markup=False, soft_wrap=True)

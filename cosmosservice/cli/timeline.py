@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from google.adk.events import Event
 from google.adk.sessions import Session
 from google.genai import types
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from cosmosservice.cli.console import CONTROL, counted
+from cosmosservice.cli.layout import Folded
 
 STYLES = {
     "text": "",
@@ -25,7 +26,7 @@ STYLES = {
     "note": "yellow",
     "error": "bold red",
 }
-_LONGEST = 2_000
+INDENT = 5  # of what an event says
 
 
 class Line(NamedTuple):
@@ -90,7 +91,7 @@ def tokens_of(event: Event) -> str:
     used = event.usage_metadata
     if used is None:
         return ""
-    return f"{used.prompt_token_count or 0:,} in, {used.candidates_token_count or 0:,} out"
+    return f"{used.prompt_token_count or 0:,} tokens in, {used.candidates_token_count or 0:,} out"
 
 
 def when(event: Event, before: Event | None) -> str:
@@ -119,33 +120,40 @@ def moment(timestamp: float) -> str:
     return at.isoformat(" ", "seconds")
 
 
-def event_rows(events: list[Event], first: int = 1, before: Event | None = None) -> Table:
-    """One row per event."""
-    table = Table.grid(padding=(0, 2))
-    # So wide that what `tail` prints later stands below what it printed before.
-    table.add_column(justify="right", style="dim", no_wrap=True, min_width=4)
-    table.add_column(justify="right", style="dim", no_wrap=True, min_width=len(moment(0)))
-    table.add_column(style="bold", no_wrap=True, min_width=8)
-    table.add_column(ratio=1)
-    table.add_column(justify="right", style="dim", no_wrap=True)
-    for number, event in enumerate(events, first):
-        said = Text()
-        for line in lines_of(event):
-            said.append("\n" if said else "").append(clean(line.text), STYLES[line.kind])
-        author = Text(clean(event.author), "blue" if event.author == "user" else "")
-        table.add_row(f"#{number}", when(event, before), author, said, tokens_of(event))
-        before = event
-    return table
-
-
-def session_view(session: Session) -> RenderableType:
-    """Head, state and timeline."""
+def event_view(event: Event, number: int, before: Event | None = None) -> RenderableType:
+    """A line that says who and when, and below it what."""
     head = Text.assemble(
-        (clean(session.id), "bold"),
-        f"  {clean(session.app_name)} / {clean(session.user_id)}",
-        (f"  {summary(session.events)}, last {moment(session.last_update_time)}", "dim"),
+        (f"#{number}".ljust(INDENT), "dim"),
+        (one_line(event.author), "bold blue" if event.author == "user" else "bold"),
+        (f"  {when(event, before)}", "dim"),
+        (f"  {tokens_of(event)}".rstrip(), "dim"),
     )
-    return Group(head, Text(), state_rows(session.state), Text(), event_rows(session.events))
+    said = [Folded(Text(clean(each.text), STYLES[each.kind]), INDENT) for each in lines_of(event)]
+    return Group(head, *said)
+
+
+def event_views(
+    events: Sequence[Event], first: int = 1, before: Event | None = None
+) -> Iterator[RenderableType]:
+    for number, event in enumerate(events, first):
+        yield event_view(event, number, before)
+        before = event
+
+
+def session_view(session: Session, last: int | None = None) -> RenderableType:
+    """Head, state and timeline; with `last`, only so many events of it."""
+    begin = 0 if last is None else max(0, len(session.events) - last)
+    known = summary(session.events) + (f" (the last {last:,} are shown)" if begin else "")
+    head = (
+        Text(one_line(session.id), "bold"),
+        Text(f"{one_line(session.app_name)} / {one_line(session.user_id)}"),
+        Text(f"{known}, last {moment(session.last_update_time)}", "dim"),
+    )
+    state = [state_line(key, session.state[key]) for key in sorted(session.state)]
+    before = session.events[begin - 1] if begin else None
+    events = event_views(session.events[begin:], begin + 1, before)
+    parts = [head, state, list(events)]
+    return Group(*[each for part in parts if part for each in (Text(), *part)][1:])
 
 
 def summary(events: list[Event]) -> str:
@@ -154,21 +162,24 @@ def summary(events: list[Event]) -> str:
     return counted(len(events), "event") + (f", {tokens:,} tokens" if tokens else "")
 
 
-def state_rows(state: Mapping[str, Any]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="magenta", no_wrap=True)
-    table.add_column(ratio=1)
-    for key in sorted(state):
-        table.add_row(Text(clean(key)), Text(clean(value_text(state[key]))))
-    return table
+def state_line(key: str, value: Any) -> RenderableType:
+    text = Text.assemble((clean(key), STYLES["state"]), f" = {clean(value_text(value))}")
+    return Folded(text, 2)
 
 
 def clean(text: str) -> str:
-    """Control characters are shown, not sent to the terminal, and what is endless is cut."""
-    if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
+    """Control characters are shown, not sent to the terminal."""
     text = text.encode("utf-8", "backslashreplace").decode()
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return CONTROL.sub(_escaped, text)
+
+
+def one_line(text: str) -> str:
+    """A name, which may hold anything, as one word or several on a line."""
+    return re.sub(r"[\n\t]", _escaped, clean(text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
 
 
 def value_text(value: Any) -> str:

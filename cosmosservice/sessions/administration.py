@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
-from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, iso
+from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, PURGING, iso
 from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.pages import Latest
@@ -17,6 +17,7 @@ from cosmosservice.sessions.store.queries import (
     APPS,
     GONE,
     NAMES,
+    OF_ID,
     OF_USER,
 )
 
@@ -129,11 +130,7 @@ class Administration(ABC):
         another one was created since."""
 
         async def purge(store: SessionStore) -> tuple[PurgeReport, list[SessionKey]]:
-            now = store.clock.now()
-            before = iso(now - older_than.total_seconds())
-            parameters = {"before": before, "day_ago": iso(now - DAY)}
-            found = await store.sessions.query(GONE, parameters)
-            sessions = [body for body in found if app_name in (None, body.get("app_name"))]
+            sessions, before = await _gone(store, app_name, older_than)
             report, _, keys = await _purge(store, sessions, progress, deleted_before=before)
             return report, keys
 
@@ -142,6 +139,20 @@ class Administration(ABC):
         for key in keys:
             with_them += await self._erase_with(key.app_name, key.user_id, [key.session_id])
         return replace(report, companions=with_them)
+
+    async def count_deleted(
+        self,
+        *,
+        older_than: datetime.timedelta = datetime.timedelta(days=30),
+        app_name: str | None = None,
+    ) -> int:
+        """How many sessions `purge_deleted` would erase now."""
+
+        async def count(store: SessionStore) -> int:
+            found, _ = await _gone(store, app_name, older_than)
+            return sum(body.get("status") != PURGED for body in found)
+
+        return await self._run("count_deleted", count)
 
     async def repair_session(
         self, *, app_name: str, user_id: str, session_id: str, accept_loss: bool = False
@@ -187,6 +198,22 @@ class Administration(ABC):
             if app_name in (None, each.get("app_name"))
         ]
 
+    async def find_sessions(
+        self, session_id: str, *, app_name: str | None = None, user_id: str | None = None
+    ) -> list[tuple[tuple[str, str, str], bool]]:
+        """(app name, user id, session id) of the sessions that have this id, and whether each is
+        deleted."""
+        parameters = {"session": session_id}
+        found = await self._run("find_sessions", lambda s: s.sessions.query(OF_ID, parameters))
+        return sorted(
+            ((key.app_name, key.user_id, key.session_id), body["status"] in (DELETED, PURGING))
+            for body in found
+            if body.get("status") not in (None, PURGED)
+            and (key := SessionKey.in_document(body)) is not None
+            and app_name in (None, key.app_name)
+            and user_id in (None, key.user_id)
+        )
+
     async def list_latest(
         self,
         *,
@@ -221,6 +248,16 @@ class Administration(ABC):
     async def verify_shared(self, verifier: Verifier) -> list[str]:
         """How user and app state differ from those of all sessions that were verified."""
         return await self._run("verify", verifier.shared)
+
+
+async def _gone(
+    store: SessionStore, app_name: str | None, older_than: datetime.timedelta
+) -> tuple[list[Document], str]:
+    """The sessions that were deleted before a time, and that time."""
+    now = store.clock.now()
+    before = iso(now - older_than.total_seconds())
+    found = await store.sessions.query(GONE, {"before": before, "day_ago": iso(now - DAY)})
+    return [body for body in found if app_name in (None, body.get("app_name"))], before
 
 
 async def _purge(

@@ -149,8 +149,8 @@ def test_interrupted_copy_says_that_it_can_go_on(command, source, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Migration, "run", interrupted)
         done = command("migrate", SOURCE, TARGET)
-    assert done.code == 1
-    assert "Interrupted. Run it again" in done.err
+    assert done.code == 130
+    assert "Interrupted. 0 sessions were copied and checked. Run it again: it" in done.err
     assert command("migrate", SOURCE, TARGET).code == 0
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.cli import session_work
+from cosmosservice.cli import console, session_work
 from cosmosservice.sessions.store.keys import SessionKey
 from tests.cli.conftest import said
 
@@ -68,7 +68,7 @@ def test_list_goes_on_where_it_ended(command):
         shown = command("sessions", "list", "--limit", "1", "--json", *more)
         rows = [json.loads(line) for line in shown.out.splitlines()]
         found += [(row["last_update_time"], row["session_id"], row["app_name"]) for row in rows]
-        more = shown.err.split()[-2:] if "--continue" in shown.err else None
+        more = shown.err.split()[-2:] if shown.err.startswith("To go on: cosmosservice") else None
     assert len(found) == len(set(found)) == 8
     assert [at for at, *_ in found] == [1.0] * 4 + [0.0] * 4
 
@@ -128,8 +128,8 @@ def test_show_is_a_timeline(command, conversation):
     shown = command("sessions", "show", *FIRST)
     assert shown.code == 0
     rows = [" ".join(line.split()) for line in shown.out.splitlines()]
-    assert "#2 +1.5 s waiter Here you are" in rows
-    assert 'user:name "Ada"' in rows
+    assert rows[rows.index("#2 waiter +1.5 s") + 1] == "Here you are"
+    assert 'user:name = "Ada"' in rows
     assert 'cart = ["tea"]' in rows
 
 
@@ -216,7 +216,26 @@ def test_restore_of_what_never_was_says_so(command, conversation):
 def test_purge_asks_first(command, conversation):
     refused = command("sessions", "purge", *FIRST, input="n\n")
     assert refused.code == 1
-    assert "Erase session 'first' of user 'ada' for good?" in refused.err
+    assert (
+        "Erase session 'first' (2 events) of user 'ada' in app 'shop', with its memories and"
+        " artifacts, for good?"
+    ) in refused.err
+    assert stored() is not None
+
+
+def test_purge_of_several_says_of_whom_and_how_many(command, conversation):
+    asyncio.run(second_session())
+    command("sessions", "delete", "second")
+    asked = command("sessions", "purge", "--app", "shop", "--user", "ada", "--all", input="n\n")
+    assert (
+        "Erase all of user 'ada' in app 'shop': 1 session and 1 deleted, all memories and"
+        " artifacts, for good?"
+    ) in asked.err
+    old = ("--deleted", "--older-than", "0s")
+    asked = command("sessions", "purge", *old, "--app", "shop", input="n\n")
+    assert "Erase 1 session of app 'shop', deleted more than 0 seconds ago, with" in asked.err
+    asked = command("sessions", "purge", "--deleted", input="n\n")
+    assert "Erase 0 sessions of all apps, deleted more than 30 days ago, with" in asked.err
     assert stored() is not None
 
 
@@ -250,7 +269,13 @@ def test_purge_erases_all_of_a_user(command, conversation):
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("first",), ("--all",), ("first", "--deleted"), ("--deleted", "--older-than", "soon")],
+    [
+        (),
+        ("--all",),
+        ("--all", "--app", "shop"),
+        ("first", "--deleted"),
+        ("--deleted", "--older-than", "soon"),
+    ],
 )
 def test_purge_of_nothing_in_particular_is_wrong_usage(command, conversation, arguments):
     assert command("sessions", "purge", *arguments, "--yes").code == 2
@@ -310,5 +335,65 @@ def test_repair_goes_on_without_a_lost_body_only_if_told_to(command, conversatio
         assert asyncio.run(inside(revision)) == reached
 
 
-def test_repair_of_one_session_needs_its_whole_name(command, conversation):
-    assert command("sessions", "repair", "first").code == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show",),
+        ("show", "--at", "1"),
+        ("diff", "0", "1"),
+        ("fork",),
+        ("repair",),
+        ("delete",),
+        ("restore",),
+        ("purge", "--yes"),
+    ],
+)
+def test_the_id_of_a_session_is_enough_if_it_is_the_only_one(command, conversation, arguments):
+    name, *rest = arguments
+    if name == "restore":
+        command("sessions", "delete", "first")
+    assert command("sessions", name, "first", *rest).code == 0
+
+
+def test_sessions_of_the_same_id_are_told_apart(command, conversation):
+    async def make():
+        async with CosmosSessionService.embedded("store.db") as service:
+            await service.create_session(app_name="shop", user_id="bob", session_id="first")
+
+    asyncio.run(make())
+    shown = command("sessions", "show", "first")
+    assert shown.code == 2
+    assert "2 sessions have the id 'first'. Say which one:" in shown.err
+    assert "  --app 'shop' --user 'ada'\n  --app 'shop' --user 'bob'" in shown.err
+    assert command("sessions", "show", "first", "--user", "bob").code == 0
+    # A deleted one is not meant by those who show, and the only one meant by those who restore.
+    assert command("sessions", "delete", "first", "--user", "bob").code == 0
+    assert "Tea, please" in command("sessions", "show", "first").out
+    assert command("sessions", "restore", "first").code == 0
+    assert command("sessions", "show", "first").code == 2
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_an_id_that_nobody_has_is_told(command, conversation, deleted):
+    shown = command("sessions", "restore" if deleted else "show", "never")
+    assert shown.code == 1
+    assert f"There is no {'deleted ' * deleted}session 'never'." in shown.err
+
+
+def test_show_last_for_scripts(command, conversation):
+    head, event = map(
+        json.loads, command("sessions", "show", "first", "--last", "1", "--json").out.splitlines()
+    )
+    assert head["session"]["events"] == 1
+    assert event["event"]["content"]["parts"][0]["text"] == "Here you are"
+
+
+def test_list_on_a_narrow_terminal_breaks_no_id(command, conversation, monkeypatch):
+    monkeypatch.setattr(console.out, "_force_terminal", True)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert re.search(
+        r"first +Tea, please +shop +ada +2 +1970-01-01", command("sessions", "list").out
+    )
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = re.sub(r"\x1b\[[\d;]*m", "", command("sessions", "list").out)
+    assert narrow == "first  1970-01-01\n  Tea, please\n  shop / ada  2 records\n"

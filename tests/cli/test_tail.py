@@ -96,7 +96,7 @@ def test_tail_says_how_to_go_on_when_it_is_interrupted(conversation, capsys):
 
     tail = asyncio.run(follow("beginning"))
     told = re.search(
-        r"To go on from here: cosmosservice sessions tail --app shop --user ada --since (\S+)",
+        r"To go on: cosmosservice sessions tail --app shop --user ada --since (\S+)",
         tail.err,
     )
     asyncio.run(append("And milk"))
@@ -125,10 +125,15 @@ def test_tail_of_a_session_that_is_not_there_says_so(command, conversation):
     assert "There is no session 'second' of user 'ada' in app 'shop'." in shown.err
 
 
+def test_tail_needs_a_session_or_an_app(command, conversation):
+    shown = command("sessions", "tail", "--user", "ada")
+    assert shown.code == 2
+    assert "Name one SESSION, or an app: --app." in shown.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["first"], "A SESSION needs the --user to whom it belongs."),
         (["--since", "yesterday"], "since is 'now', 'beginning' or the continuation"),
         (["--interval", "0"], "0"),
     ],

@@ -1,5 +1,6 @@
 """What `cosmosservice sessions show` prints."""
 
+import pytest
 from google.adk.events import Event, EventActions
 from google.adk.sessions import Session
 from google.genai import types
@@ -13,10 +14,10 @@ def event(*parts, author="model", timestamp=1_700_000_000.0, **fields):
     return Event(author=author, content=content, timestamp=timestamp, **fields)
 
 
-def printed(view):
-    console = Console(width=100, no_color=True, force_terminal=False)
+def printed(view, width=100, force_terminal=False):
+    console = Console(width=width, color_system=None, force_terminal=force_terminal)
     with console.capture() as capture:
-        console.print(view)
+        console.print(view, soft_wrap=True)
     return capture.get()
 
 
@@ -100,15 +101,14 @@ def test_whole_session_is_readable():
             )
         )
     )
-    assert "s-1  shop / ada  2 events, 1,207 tokens" in view
-    assert 'user:name  "Ada"' in view
-    rows = [line.split() for line in view.splitlines()]
-    assert ["#2", "+1.5", "s", "model", "Here", "you", "are", "1,200", "in,", "7", "out"] in rows
+    assert view.startswith("s-1\nshop / ada\n2 events, 1,207 tokens, last ")
+    assert '  user:name = "Ada"\n' in view
+    assert "\n#2   model  +1.5 s  1,200 tokens in, 7 out\n     Here you are\n" in view
 
 
 def test_stored_text_cannot_command_the_terminal():
     shown = clean("\x1b]0;owned\x07\x9b2J\u202egnp.exe")
-    assert shown == "\\x1b]0;owned\\x07\\x9b2J\\x202egnp.exe"
+    assert shown == "\\x1b]0;owned\\x07\\x9b2J\\u202egnp.exe"
     assert "\x1b" not in printed(session_view(Session(app_name="a", user_id="\x1b[2J", id="i")))
 
 
@@ -118,6 +118,44 @@ def test_brackets_in_a_text_are_no_markup():
     assert "[red]x[/nonsense]" in shown
 
 
-def test_lone_surrogates_and_endless_texts_are_survived():
+def test_lone_surrogates_are_survived():
     assert clean("a\ud800b") == "a\\ud800b"
-    assert clean("x" * 5_000).endswith("… (3,000 more characters)")
+
+
+LONG = {
+    "words": "word " * 2_000 + "end",
+    "one word": "x" * 5_000 + "end",
+    "wide characters": "漢字" * 2_000 + "end",
+    "lines": "  indented\n\n\tand more\n" * 100 + "end",
+}
+
+
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("kind", LONG)
+def test_nothing_is_cut_on_a_terminal_of_any_width(kind, width):
+    said = event(types.Part(text=LONG[kind]), author="someone" * 20)
+    call = event(types.Part.from_function_call(name="fetch", args={"url": LONG[kind]}))
+    session = Session(
+        app_name="a" * 90, user_id="u", id="i" * 150, events=[said, call], state={"k" * 99: "v"}
+    )
+    shown = printed(session_view(session), width=width, force_terminal=True)
+    assert all(len(line) <= width for line in shown.splitlines() if line.startswith("     "))
+    together = "".join(shown.split())
+    for text in (LONG[kind], "i" * 150, "a" * 90, "k" * 99, "someone" * 20):
+        assert "".join(text.split()) in together
+    assert "…" not in shown
+
+
+def test_nothing_is_folded_where_there_is_no_terminal():
+    said = event(types.Part(text=LONG["words"]))
+    shown = printed(session_view(Session(app_name="a", user_id="u", id="i", events=[said])))
+    assert LONG["words"] in shown
+
+
+def test_only_the_last_events_are_shown_with_their_numbers():
+    events = [event(types.Part(text=f"say {n}"), timestamp=100.0 + n) for n in range(5)]
+    session = Session(app_name="a", user_id="u", id="i", events=events)
+    shown = printed(session_view(session, last=2))
+    assert "5 events (the last 2 are shown)" in shown
+    assert "say 2" not in shown
+    assert "#4   model  +1.0 s" in shown

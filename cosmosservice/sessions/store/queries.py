@@ -87,6 +87,7 @@ _NAMES: Final = "c._rid, c.app_name, c.user_id, c.session_id"
 
 APPS: Final = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
 NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status)"
+OF_ID: Final = f"SELECT {_NAMES}, c.status FROM c WHERE c.session_id = @session"
 # Of sessions that differ in their app alone, several may stand in one place of the order.
 _LATEST: Final = (
     f"SELECT TOP @limit {_NAMES}, c.title, c.last_update_time, c.created_at, c.revision,"

@@ -1,0 +1,122 @@
+"""What `cosmosservice sessions purge` does."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import AsyncIterator, Iterator
+
+import click
+
+from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
+from cosmosservice.cli.console import GivenName, bar, counted, err
+from cosmosservice.cli.session_work import named, service_of
+from cosmosservice.sessions.administration import Progress, PurgeReport
+
+
+class Purge:
+    """Asks first, unless `sure`; then erases sessions with their memories and artifacts."""
+
+    def __init__(self, uri: str | None, *, sure: bool) -> None:
+        self._uri = uri
+        self._sure = sure
+        self._done = 0
+        self._total = 0
+
+    async def session(self, given: GivenName) -> None:
+        async with self._service() as service:
+            name = await named(service, given, deleted=None)
+            session = await service.get_session(**name._asdict())
+            events = "" if session is None else f" ({counted(len(session.events), 'event')})"
+            self._ask(
+                f"session {name.session_id!r}{events} of user {name.user_id!r} in app"
+                f" {name.app_name!r}, with its memories and artifacts,"
+            )
+            self._total = 1
+            _print(await service.purge_session(**name._asdict()))
+
+    async def user(self, app_name: str, user_id: str, *, include_state: bool) -> None:
+        async with self._service() as service:
+            count, deleted = [
+                await service.count_sessions(app_name=app_name, user_id=user_id, deleted=deleted)
+                for deleted in (False, True)
+            ]
+            also = f" and {deleted:,} deleted" if deleted else ""
+            state = ", with the user's state," * include_state
+            self._ask(
+                f"all of user {user_id!r} in app {app_name!r}: {counted(count, 'session')}{also},"
+                f" all memories and artifacts{state or ','}"
+            )
+            with self._progress() as progress:
+                report = await service.purge_user(
+                    app_name=app_name,
+                    user_id=user_id,
+                    include_state=include_state,
+                    progress=progress,
+                )
+        _print(report)
+
+    async def deleted(self, app_name: str | None, older_than: datetime.timedelta) -> None:
+        async with self._service() as service:
+            count = await service.count_deleted(app_name=app_name, older_than=older_than)
+            where = "all apps" if app_name is None else f"app {app_name!r}"
+            self._ask(
+                f"{counted(count, 'session')} of {where}, deleted more than {_age(older_than)} ago,"
+                " with their memories and artifacts,"
+            )
+            with self._progress() as progress:
+                report = await service.purge_deleted(
+                    app_name=app_name, older_than=older_than, progress=progress
+                )
+        _print(report)
+
+    @property
+    def told(self) -> str:
+        """What an interruption left."""
+        if not self._total:
+            return "Nothing was erased."
+        return (
+            f"{self._done:,} of {counted(self._total, 'session')} were erased for good. To erase"
+            " the rest, run it again: it finishes what was under way."
+        )
+
+    @contextlib.asynccontextmanager
+    async def _service(self) -> AsyncIterator[CosmosSessionService]:
+        """A session service whose purges erase memories and artifacts too."""
+        async with service_of(self._uri) as service:
+            companions = (
+                CosmosMemoryService(account=service.account),
+                CosmosArtifactService(account=service.account),
+            )
+            yield service
+            del companions
+
+    @contextlib.contextmanager
+    def _progress(self) -> Iterator[Progress]:
+        with bar("sessions") as show:
+
+            def progress(done: int, total: int) -> None:
+                self._done, self._total = done, total
+                show(done, total)
+
+            yield progress
+
+    def _ask(self, what: str) -> None:
+        if not self._sure:
+            click.confirm(f"Erase {what} for good?", abort=True, err=True)
+
+
+def _age(age: datetime.timedelta) -> str:
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if age.total_seconds() % size == 0 and age:
+            return counted(int(age.total_seconds() // size), unit)
+    return counted(int(age.total_seconds()), "second")
+
+
+def _print(report: PurgeReport) -> None:
+    documents = report.documents + report.companions
+    if not documents:
+        err.print("There was nothing to erase.")
+        return
+    what = f"{counted(report.sessions, 'session')}, {counted(documents, 'document')}"
+    err.print(f"Erased: {what}.")
