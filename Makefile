@@ -1,12 +1,13 @@
 # Everything a person or CI runs. Needs make and Python 3.11 or newer; makes its own environment.
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
-ADKS   := 2.13.0 1.39.1
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+ADKS    := 2.13.0 1.39.1
+PYTHONS := 3.11 3.12 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs pictures bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut
+.PHONY: help demo test lint types unit check conformance test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs pictures bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -84,6 +85,23 @@ test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported l
 	@.matrix/$*/bin/python -m pip install -q --disable-pip-version-check -c .matrix/$*/constraints.txt google-adk==$* -e '.[dev]'
 	@touch $@
 
+test-pythons: $(PYTHONS:%=.pythons/%/.installed) ## the whole suite on every supported Python
+	@for python in $(PYTHONS); do \
+	  echo "Python $$python"; \
+	  .pythons/$$python/bin/python -m pytest -n 2 || exit 1; \
+	done
+
+pythons-there:
+	@for python in $(PYTHONS:%=python%); do $$python --version > /dev/null 2>&1 || missing="$$missing $$python"; done; \
+	[ -z "$$missing" ] || { echo "Not found or not working:$$missing. They must be on PATH by these names." >&2; exit 1; }
+
+.pythons/%/.installed: pyproject.toml requirements.lock | pythons-there
+	@echo "Making the environment for Python $* ..."
+	@python$* -m venv .pythons/$*
+	@.pythons/$*/bin/python -m pip install -q --disable-pip-version-check -r requirements.lock
+	@.pythons/$*/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
 test-blobs: $(STAMP) .azurite/.installed ## artifacts with payloads in Azurite, the emulator of Blob Storage (needs Node)
 	$(BIN)/python -m pytest tests/blobs
 
@@ -125,4 +143,4 @@ lock: ## compile requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml
 
 clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) .matrix .azurite build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .matrix .pythons .azurite build dist .mypy_cache .ruff_cache .hypothesis

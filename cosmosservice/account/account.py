@@ -350,7 +350,6 @@ class _Connector:
         with self._guard:
             if self._emulator is None and self._settings.embedded_path == ":memory:":
                 self._emulator = embedded_emulator(":memory:")
-                weakref.finalize(self, self._emulator.close)
             return self._emulator
 
     def request(self, charge: RequestCharge, seconds: float) -> None:

@@ -25,7 +25,22 @@ CREATE TABLE containers (
 """
 
 
-def open_file(path: str) -> sqlite3.Connection:
+class Connection(sqlite3.Connection):
+    """Closes itself when it is dropped. An emulator is often dropped unclosed, and sqlite3 warns
+    about that since Python 3.13.
+
+    Neither weakref.finalize nor atexit: they would run before the services that were made earlier
+    have written what is due.
+    """
+
+    def __del__(self) -> None:
+        try:  # noqa: SIM105  at the exit of Python contextlib may be gone
+            self.close()
+        except sqlite3.ProgrammingError:  # it was never opened
+            pass
+
+
+def open_file(path: str) -> Connection:
     """A connection that belongs to all threads, to a file that is ready for use."""
     try:
         connection = _connect(path)
@@ -42,9 +57,10 @@ def open_file(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str) -> Connection:
     return sqlite3.connect(
         path,
+        factory=Connection,
         isolation_level=None,
         check_same_thread=False,
         timeout=BUSY_TIMEOUT_MS / 1000,

@@ -17,7 +17,6 @@ import hashlib
 import os
 import sqlite3
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -61,20 +60,6 @@ _ARRAYS = (
 )
 
 
-# Whoever drops a storage without closing it leaves no connection behind. Not weakref.finalize: that
-# would close it at the exit of Python before those who were made earlier could write their last.
-_open: dict[weakref.ref[Storage], sqlite3.Connection] = {}
-
-
-def _close(
-    reference: weakref.ref[Storage],
-    connections: dict[weakref.ref[Storage], sqlite3.Connection] = _open,
-) -> None:
-    connection = connections.pop(reference, None)
-    if connection is not None:
-        connection.close()
-
-
 class Storage:
     """One connection to one file, shared by all threads under a lock."""
 
@@ -86,16 +71,16 @@ class Storage:
         self._on_foreign_change: list[Callable[[], None]] = []
         self._made_indexes: set[str] = set()
         self._connection = open_file(path)
-        self._reference = weakref.ref(self, _close)
-        _open[self._reference] = self._connection
+        self._closed = False
         self._erased = 0
         self.history: History | None = None
 
     def close(self) -> None:
         with self.lock:
-            if self._reference in _open and self._erased and not self._in_memory:
+            if self._erased and not self._in_memory and not self._closed:
                 self._tidy_up()
-            _close(self._reference)
+            self._closed = True
+            self._connection.close()
 
     def _tidy_up(self) -> None:
         """Before the file is closed: rewrite it if something was erased, unless it is large."""
