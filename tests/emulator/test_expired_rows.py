@@ -1,5 +1,6 @@
 """Expired items are not only hidden: writes take them out of the file, a few looks at a time."""
 
+import contextlib
 import sqlite3
 
 import pytest
@@ -15,7 +16,7 @@ def path(tmp_path):
 
 
 def stored(path, table="items_1"):
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
         return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
 
 

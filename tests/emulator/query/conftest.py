@@ -1,10 +1,10 @@
 """A container made of nothing but an SQLite table."""
 
 import json
-import sqlite3
 
 import pytest
 
+from cosmos_emulator.files import Connection
 from cosmos_emulator.query import run, sql_order_terms
 
 
@@ -12,7 +12,7 @@ class Table:
     """The documents of one partition, as the emulator keeps them."""
 
     def __init__(self, documents=(), indexed=(), composite=()):
-        self.connection = sqlite3.connect(":memory:")
+        self.connection = Connection(":memory:")
         self.connection.execute("CREATE TABLE docs (pk TEXT, id TEXT, body TEXT)")
         self.connection.execute("CREATE INDEX by_id ON docs (pk, id)")
         for number, paths in enumerate([*([path] for path in indexed), composite]):
