@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from .ranges import Range
 
@@ -55,9 +57,12 @@ class History:
 
     def __init__(self, connection: sqlite3.Connection, time: Callable[[], float]) -> None:
         self._connection = connection
+        self._time = time
         self._watched: set[int] = set()
         self._outdated = False
-        connection.create_function("replica_time", 0, time)
+        # SQLite keeps the function where no garbage collection sees it. If it held what holds the
+        # connection, none of them could ever be dropped.
+        connection.create_function("replica_time", 0, partial(_time_of, weakref.ref(self)))
         _run(connection, _COMMITS)
 
     def outdate(self) -> None:
@@ -111,6 +116,12 @@ class History:
         """Drop what no read as of ``lsn`` or later can see."""
         self._connection.execute(f"DELETE FROM history_{number} WHERE until <= ?", [lsn])
         self._connection.execute("DELETE FROM commits WHERE num = ? AND lsn < ?", [number, lsn])
+
+
+def _time_of(history: weakref.ref[History]) -> float:
+    found = history()
+    assert found is not None, "the connection is in use, and so is its history"
+    return found._time()
 
 
 def as_of(number: int, lsns: Sequence[tuple[Range, int]]) -> str:
