@@ -27,6 +27,7 @@ demo: $(STAMP) ## a conversation that survives its process, on the embedded emul
 	@$(BIN)/python examples/agent_runner.py
 	@$(BIN)/python examples/remembering_agent.py --fresh
 	@$(BIN)/python examples/remembering_agent.py
+	@cat examples/next_steps.txt
 
 test: lint types unit ## everything that must hold: lint, types, tests
 
@@ -117,7 +118,7 @@ artifacts-matrix: $(STAMP) ## fail every request of artifact operations in every
 bench-artifacts: $(STAMP) .azurite/.installed ## measure artifacts beside ADK's own services and the bare SDKs
 	$(BIN)/python -m benchmarks.artifacts
 
-test-web: $(STAMP) ## drive adk web and explore in headless Chromium (needs chromium and chromedriver)
+test-web: $(STAMP) ## drive adk web and explore in headless Chromium, FastAPI in two workers (needs chromedriver)
 	$(BIN)/python -m pytest tests/web
 
 test-packaging: $(STAMP) ## install the wheel in a clean environment and use it (downloads)
