@@ -7,7 +7,7 @@ ADKS    := 2.13.0 1.39.1
 PYTHONS := 3.11 3.12 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs pictures bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
+.PHONY: help demo test lint types unit check conformance test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs pictures site bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -133,6 +133,14 @@ docs: $(STAMP) ## write the generated parts of docs/ from the code
 pictures: $(STAMP) ## draw docs/images/timeline.svg from what the command line prints
 	$(BIN)/python -m docs.generate.pictures
 
+site: .site/.installed ## build the documentation site in build/site/site; broken links fail
+	.site/bin/python -m docs.site build/site
+
+.site/.installed: requirements-site.lock
+	@$(PYTHON) -m venv .site
+	@.site/bin/python -m pip install -q --disable-pip-version-check -r requirements-site.lock
+	@touch $@
+
 bench: $(STAMP) ## measure beside the other session services, write docs/benchmarks.md
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m benchmarks
@@ -140,8 +148,9 @@ bench: $(STAMP) ## measure beside the other session services, write docs/benchma
 bench-memory: $(STAMP) ## measure how well memories are found, write docs/memory.md
 	$(BIN)/python -m benchmarks.memory
 
-lock: ## compile requirements.lock from pyproject.toml (needs uv)
+lock: ## compile requirements.lock from pyproject.toml, and that of the site (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml
+	echo 'zensical<0.1' | uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-site.lock -
 
 clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) .matrix .pythons .azurite build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .matrix .pythons .azurite .site build dist .mypy_cache .ruff_cache .hypothesis

@@ -6,7 +6,7 @@ from html import escape
 
 from benchmarks.results import Plot
 
-WIDTH, LABELS, VALUES, BAR, GAP, TOP = 760, 270, 90, 22, 10, 44
+WIDTH, LABELS, VALUES, BAR, GAP, TOP = 820, 330, 90, 22, 10, 44
 OURS, THEIRS, INK = "#2563eb", "#94a3b8", "#1e293b"
 
 

@@ -94,7 +94,7 @@ def bills() -> str:
         for each in map(bill, USERS)
     ]
     head = ["daily users", "million RU", "GB kept", "serverless", "or autoscale", "storage"]
-    return table([*head, "together, the cheaper way"], rows)
+    return table([*head, "in all"], rows)
 
 
 def _dollars(value: float) -> str:

@@ -1,0 +1,92 @@
+"""Builds the documentation site: python -m docs.site FOLDER
+
+The pages keep their places: what links to a file of the repository on GitHub links to the same file
+on the site. The README is its home, and docs/README.md is its navigation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CONFIGURATION = ROOT / "docs" / "zensical.toml"
+OTHERS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "emulator/README.md"]
+STYLE = ROOT / "docs" / "site.css"
+_LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")
+
+Navigation = list[dict[str, "str | Navigation"]]
+
+
+def pages() -> Iterator[Path]:
+    yield from sorted(ROOT.glob("docs/*.md"))
+    yield from (ROOT / name for name in OTHERS)
+
+
+def files() -> set[Path]:
+    """The pages, and what they show or link to."""
+    found = {STYLE, *pages()}
+    for page in pages():
+        for target in _LINK.findall(page.read_text(encoding="utf-8")):
+            path = (page.parent / target).resolve()
+            if not path.is_file():  # zensical looks at links to pages alone
+                sys.exit(f"{page.relative_to(ROOT)}: {target} is not there")
+            found.add(path)
+    return found
+
+
+def lay_out(folder: Path) -> None:
+    for path in sorted(files()):
+        place = folder / path.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".md":
+            # What the tests read in the first line of a block is not for readers.
+            text = path.read_text(encoding="utf-8").replace("\n```bash run\n", "\n```bash\n")
+            place.write_text(text, encoding="utf-8")
+        else:
+            shutil.copyfile(path, place)
+
+
+def navigation() -> Navigation:
+    """The tables of docs/README.md, each a section."""
+    result: Navigation = [{"Home": "README.md"}]
+    entries: Navigation = []
+    for line in ROOT.joinpath("docs/README.md").read_text(encoding="utf-8").splitlines():
+        if section := re.match(r"\| (to \w+) \| \|", line):
+            entries = []
+            result.append({section[1].capitalize(): entries})
+        elif entry := re.match(r"\| \[(.+?)\]\((.+?\.md)\)", line):
+            entries.append({entry[1]: f"docs/{entry[2]}"})
+    result.append(
+        {
+            "The project": [
+                {"All pages": "docs/README.md"},
+                {"The emulator": "emulator/README.md"},
+                {"Contributing": "CONTRIBUTING.md"},
+                {"Changelog": "CHANGELOG.md"},
+            ]
+        }
+    )
+    return result
+
+
+def configuration() -> str:
+    nav = json.dumps(navigation(), ensure_ascii=False).replace('": ', '" = ')
+    return CONFIGURATION.read_text(encoding="utf-8").replace("nav = []", f"nav = {nav}")
+
+
+def build(folder: Path) -> int:
+    shutil.rmtree(folder, ignore_errors=True)
+    lay_out(folder / "pages")
+    folder.joinpath("zensical.toml").write_text(configuration(), encoding="utf-8")
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    return subprocess.run(command, cwd=folder).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(sys.argv[1])))
