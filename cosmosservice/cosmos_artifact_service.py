@@ -232,7 +232,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         assert extent is not None
         return await self._run(
             "open_artifact",
-            lambda store: store.reading.checked_piece(opened.key, extent, opened.digests, number),
+            lambda store: store.reading.checked_piece(opened.key, extent, number),
         )
 
     async def _explain(self, opened: Opened, problem: str) -> None:

@@ -55,6 +55,13 @@ class Write(NamedTuple):
     etag: str | None = None
 
 
+class Delete(NamedTuple):
+    """The same: a delete of what still has the etag."""
+
+    document_id: str
+    etag: str
+
+
 class Container:
     """One container, and what the services do to it."""
 
@@ -165,8 +172,8 @@ class Container:
             ),
         )
 
-    async def batch(self, partition: str, writes: Sequence[Write]) -> None:
-        """All writes, or none: then raises BatchRefused."""
+    async def batch(self, partition: str, writes: Sequence[Write | Delete]) -> None:
+        """All writes, or none: then raises BatchRefused. The last one is no delete."""
         from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosHttpResponseError
 
         refused: BatchRefused | None = None
@@ -188,7 +195,9 @@ class Container:
         await self._send("batch", send)
         # The SDK keeps no session token of a transaction: without this, the client might not read
         # its own writes.
-        await self.probe(writes[-1].document["id"], partition)
+        last = writes[-1]
+        assert isinstance(last, Write)
+        await self.probe(last.document["id"], partition)
         if refused is not None:
             raise refused
 
@@ -362,7 +371,9 @@ class Container:
         self._observer.request(charge, seconds)
 
 
-def _operation(write: Write) -> tuple[Any, ...]:
+def _operation(write: Write | Delete) -> tuple[Any, ...]:
+    if isinstance(write, Delete):
+        return "delete", (write.document_id,), {"if_match_etag": write.etag}
     document, etag = write
     if etag is None:
         return "create", (document,)

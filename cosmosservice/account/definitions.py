@@ -22,6 +22,7 @@ class ContainerDefinition:
     indexing_policy: Mapping[str, Any] = field(hash=False)
     default_ttl: int = -1  # on, and nothing expires unless its document says so
     optional: bool = False  # whoever does not use its service need not have it
+    unique_key: str | None = None  # a path; fixed when the container is created
     # Both are fixed when the container is created, and need a capability of the account.
     vector_embedding_policy: Mapping[str, Any] | None = field(default=None, hash=False)
     full_text_policy: Mapping[str, Any] | None = field(default=None, hash=False)
@@ -46,11 +47,23 @@ class ContainerDefinition:
             "indexingPolicy": self.indexing_policy,
             "defaultTtl": self.default_ttl,
         }
+        if self.unique_key is not None:
+            found["uniqueKeyPolicy"] = self.unique_key_policy
         if self.vector_embedding_policy is not None:
             found["vectorEmbeddingPolicy"] = self.vector_embedding_policy
         if self.full_text_policy is not None:
             found["fullTextPolicy"] = self.full_text_policy
         return found
+
+    @property
+    def unique_key_policy(self) -> dict[str, Any]:
+        return {"uniqueKeys": [{"paths": [self.unique_key]}]}
+
+    def wrong_unique_key(self, properties: Mapping[str, Any]) -> bool:
+        """Whether a container cannot be used because it lacks the unique key."""
+        rules = properties.get("uniqueKeyPolicy", {}).get("uniqueKeys", [])
+        paths = [list(rule.get("paths", [])) for rule in rules]
+        return self.unique_key is not None and [self.unique_key] not in paths
 
     def wrong_partition_key(self, properties: Mapping[str, Any]) -> str | None:
         """The partition key of a container that cannot be used, as text."""

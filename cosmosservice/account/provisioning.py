@@ -30,6 +30,8 @@ async def create_container(
     from azure.cosmos.exceptions import CosmosResourceExistsError
 
     policies: dict[str, Any] = {}
+    if definition.unique_key is not None:
+        policies["unique_key_policy"] = definition.unique_key_policy
     if definition.vector_embedding_policy is not None:
         policies["vector_embedding_policy"] = dict(definition.vector_embedding_policy)
     if definition.full_text_policy is not None:
@@ -69,6 +71,11 @@ def check_container(
             f"Container {name!r} has the partition key {wrong}; the service needs"
             f" {definition.partition_key}, which is fixed at creation. Name another container, or"
             " create this one again."
+        )
+    if definition.wrong_unique_key(properties):
+        raise ContainerMismatchError(
+            f"Container {name!r} lacks the unique key {definition.unique_key}, which is fixed at"
+            " creation. Name another container, or create this one again."
         )
     for problem in definition.advice(properties):
         logger.warning("Container %r: %s", name, problem)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from cosmosservice.account.charges import current_operation
+from cosmosservice.account.container import Document
 from cosmosservice.artifacts.bodies import BLOBS, MissingPiece
 from cosmosservice.artifacts.keys import Scope
 from cosmosservice.errors import (
@@ -92,6 +93,9 @@ class BlobBodies:
         await _answered(self._client.delete_blob(name))
 
     # --- Bodies
+
+    def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
+        return None
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         blob = self._client.get_blob_client(_name(scope, upload))

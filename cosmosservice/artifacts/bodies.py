@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from cosmosservice.account.container import Container
+from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict, NotFound
 from cosmosservice.artifacts.documents import PIECE, piece_document
 from cosmosservice.artifacts.keys import Scope, piece_id, piece_range
@@ -35,6 +35,9 @@ class Bodies(Protocol):
 
     name: str
     piece_bytes: int  # of every piece but the last
+
+    def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
+        """What stores all bytes, if that is one document: for a version's own transaction."""
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         """Stores one piece."""
@@ -67,6 +70,11 @@ class Pieces:
     def __init__(self, container: Container, piece_bytes: int = PIECE_BYTES) -> None:
         self._container = container
         self.piece_bytes = piece_bytes
+
+    def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
+        if len(data) > self.piece_bytes:
+            return None
+        return piece_document(scope, upload, 0, encode_bytes(data))
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         document = piece_document(scope, upload, number, encode_bytes(data))

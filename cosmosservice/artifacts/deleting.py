@@ -77,7 +77,8 @@ class Deletion:
         """What a tombstone at the last place leaves to be done."""
         tombstone = places[-1]
         removed = await self.bury(scope.partition, places)
-        collected = await self._payloads.collect(scope)
+        dead = {each["upload"]: each for each in places[:-1] if "upload" in each}
+        collected = await self._payloads.collect(scope, dead.values())
         if "ttl" not in tombstone:
             cleaned = tombstone_document(tombstone["id"], scope.partition, cleaned=True)
             # Somebody else may have done it, or begun a new life there.
@@ -91,7 +92,7 @@ class Deletion:
 
         async def replace(body: Document) -> None:
             with contextlib.suppress(PreconditionFailed, NotFound):  # it is one already
-                await self._container.replace(stub_document(body["id"], partition), body["_etag"])
+                await self._container.replace(stub_document(body, partition), body["_etag"])
 
         for start in range(0, len(dead), _AT_ONCE):
             await together(*map(replace, dead[start : start + _AT_ONCE]))

@@ -8,12 +8,14 @@ that is how savers and deleters agree.
     tombstone  v<name>.<place>   everything at earlier places is deleted
     stub       v<name>.<place>   where a deleted version was: keeps savers with old knowledge out
 
-    payload    p<upload>         an upload of bytes: `uploading`, `ready` or `removing`
+    upload     u<upload>         an upload that is under way (`uploading`), or that was taken out of
+                                 use: `removing`, and `removed` once its bytes are gone
     piece      c<upload>.<n>     a piece of an upload that is kept in Cosmos DB
 
-A save with an upload makes the payload `ready` and creates the version in one transaction. So a
-`ready` payload without a version that names it is garbage, and whoever removes one does it with
-the etag that it had before the versions were looked at: a saver that uses it again changes that.
+An upload has uses 0, 1, 2 …, one for each version that names it, whatever its name. A use is the
+`claim` of its version, and no two documents of a partition have the same claim: it is the
+container's unique key. Whoever takes an upload out of use claims the next use of it. So a saver who
+would use it and somebody who would remove it claim the same, and one of them is refused.
 """
 
 from __future__ import annotations
@@ -22,20 +24,19 @@ from typing import Any, Final
 
 from cosmosservice.account.container import Document
 from cosmosservice.account.definitions import ContainerDefinition
-from cosmosservice.artifacts.keys import ArtifactKey, Scope, payload_id, piece_id, place_of
+from cosmosservice.artifacts.keys import ArtifactKey, Scope, piece_id, place_of, upload_id
 
 SCHEMA_VERSION: Final = 1
 
 VERSION: Final = "version"
 TOMBSTONE: Final = "tombstone"
 STUB: Final = "stub"
-PAYLOAD: Final = "payload"
+UPLOAD: Final = "upload"
 PIECE: Final = "piece"
 
 UPLOADING: Final = "uploading"
-READY: Final = "ready"
 REMOVING: Final = "removing"
-REMOVED: Final = "removed"  # keeps the name of an upload from being used
+REMOVED: Final = "removed"
 
 # How long a freed place stays blocked, in seconds. What a process knows of places is used for much
 # shorter (versions.py).
@@ -45,6 +46,7 @@ ARTIFACTS_CONTAINER: Final = ContainerDefinition(
     setting="artifact_container",
     partition_key="/scope",
     optional=True,
+    unique_key="/claim",
     indexing_policy={
         "indexingMode": "consistent",
         "automatic": True,
@@ -54,7 +56,7 @@ ARTIFACTS_CONTAINER: Final = ContainerDefinition(
             {"path": "/app_name/?"},
             {"path": "/user_id/?"},
             {"path": "/payload/upload/?"},
-            {"path": "/digest/?"},
+            {"path": "/payload/sha256/?"},
         ],
         "excludedPaths": [{"path": "/*"}],
     },
@@ -62,10 +64,12 @@ ARTIFACTS_CONTAINER: Final = ContainerDefinition(
 
 
 def version_document(key: ArtifactKey, place: int, version: int, fields: Document) -> Document:
+    place_id, payload = key.place_id(place), fields.get("payload")
     return {
-        "id": key.place_id(place),
+        "id": place_id,
         "document_type": VERSION,
         "scope": key.partition,
+        "claim": place_id if payload is None else claim(payload["upload"], payload["use"]),
         **key.scope.owner,
         "filename": key.filename,
         "version": version,
@@ -74,14 +78,25 @@ def version_document(key: ArtifactKey, place: int, version: int, fields: Documen
     }
 
 
+def claim(upload: str, use: int) -> str:
+    """Of a use. Other documents claim their own ids, which have no slash."""
+    return f"{upload}/{use}"
+
+
 def tombstone_document(key_id: str, partition: str, *, cleaned: bool = False) -> Document:
     """Expires once nothing is left below it that it must keep deleted."""
     return _blocked(key_id, partition, TOMBSTONE, expires=cleaned)
 
 
-def stub_document(key_id: str, partition: str) -> Document:
-    """The one at place 0 does not expire: savers that know nothing of a name try that place."""
-    return _blocked(key_id, partition, STUB, expires=place_of(key_id) > 0)
+def stub_document(version: Document, partition: str) -> Document:
+    """Keeps the claim: the use is over, and was one. The stub at place 0 does not expire: savers
+    that know nothing of a name try that place."""
+    key_id = version["id"]
+    stub = _blocked(key_id, partition, STUB, expires=place_of(key_id) > 0)
+    if "upload" not in version:
+        return stub
+    used = {name: version.get(name) for name in ("upload", "use", "store", "pieces")}
+    return stub | {"claim": claim(version["upload"], version["use"]), "payload": used}
 
 
 def _blocked(key_id: str, partition: str, kind: str, *, expires: bool) -> Document:
@@ -89,18 +104,20 @@ def _blocked(key_id: str, partition: str, kind: str, *, expires: bool) -> Docume
         "id": key_id,
         "document_type": kind,
         "scope": partition,
+        "claim": key_id,
         "schema_version": SCHEMA_VERSION,
     }
     return document | {"ttl": BLOCKED_TTL} if expires else document
 
 
-def payload_document(
+def upload_document(
     scope: Scope, upload: str, *, store: str, status: str, **fields: Any
 ) -> Document:
     return {
-        "id": payload_id(upload),
-        "document_type": PAYLOAD,
+        "id": upload_id(upload),
+        "document_type": UPLOAD,
         "scope": scope.partition,
+        "claim": upload_id(upload),
         **scope.owner,
         "upload": upload,
         "store": store,
@@ -115,6 +132,7 @@ def piece_document(scope: Scope, upload: str, number: int, data: str) -> Documen
         "id": piece_id(upload, number),
         "document_type": PIECE,
         "scope": scope.partition,
+        "claim": piece_id(upload, number),
         **scope.owner,
         "upload": upload,
         "data": data,

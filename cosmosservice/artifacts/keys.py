@@ -118,8 +118,8 @@ def place_of(document_id: str) -> int:
     return int(document_id.rpartition(".")[2])
 
 
-def payload_id(upload: str) -> str:
-    return f"p{upload}"
+def upload_id(upload: str) -> str:
+    return f"u{upload}"
 
 
 def piece_id(upload: str, number: int) -> str:

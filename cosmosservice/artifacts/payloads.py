@@ -1,15 +1,13 @@
 """Payloads that are too large for the version document: uploaded first, used by any version.
 
-    uploading ──▶ ready ──▶ removing ──▶ (gone)
-        └──▶ (expired)
+A version that names an upload claims a use of it (documents.py). Whoever removes an upload looks
+for versions that name it and, if there is none, claims the use after the last one that there was:
+from then on nobody can use it. A version that came in between has that claim, and the upload stays.
+So what is in use is never removed, and no clock decides that.
 
-`uploading` becomes `ready` in the transaction that creates the first version which names it. Each
-further version that names it changes its etag, in one transaction too. Whoever removes a payload
-reads it, then looks for versions that name it, then makes it `removing` if it still has its etag.
-Versions that were there before are seen, since all are in one partition and a client's reads go
-forward; versions that come in between change the etag. So what is in use is never removed, and no
-clock decides that. An upload that is given up expires: the server's clock says when, and its bytes
-have no owner from then on.
+Uploads that take long are announced, so that nobody takes them for something left behind. An
+announcement expires: the server's clock says when. The transaction that creates the first version
+removes it, and fails if it is gone.
 """
 
 from __future__ import annotations
@@ -20,99 +18,92 @@ import contextlib
 import hashlib
 import logging
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cosmosservice.account.container import Container, Document, Write
+from cosmosservice.account.container import Container, Delete, Document, Write
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
-from cosmosservice.artifacts.bodies import BLOBS, Bodies
+from cosmosservice.artifacts.bodies import COSMOS, Bodies
 from cosmosservice.artifacts.documents import (
     BLOCKED_TTL,
-    PAYLOAD,
-    READY,
     REMOVED,
     REMOVING,
+    UPLOAD,
     UPLOADING,
     VERSION,
-    payload_document,
+    claim,
+    upload_document,
 )
-from cosmosservice.artifacts.keys import Scope, payload_id
+from cosmosservice.artifacts.keys import Scope, upload_id
 from cosmosservice.errors import ConfigurationError, StorageError, TooLargeError
 from cosmosservice.hosting.concurrency import together
 
 logger = logging.getLogger("cosmosservice")
 
-MAX_PIECES = 40_000  # their digests fit into the payload document
+MAX_PIECES = 20_000  # their digests fit into the version document
 GIVEN_UP_SECONDS = 24 * 3600  # after which an upload that does not move expires
 _RENEWAL_SECONDS = GIVEN_UP_SECONDS / 24  # an upload under way says so this often
 
 _DIGEST = 32  # bytes of SHA-256
 
 SAME_OR_LEFT = (
-    f"SELECT * FROM c WHERE c.document_type = '{PAYLOAD}'"
-    f" AND (c.digest = @digest OR c.status = '{REMOVING}')"
+    "SELECT c.document_type, c.payload FROM c WHERE c.payload.sha256 = @digest"
+    f" OR (c.document_type = '{UPLOAD}' AND c.status = '{REMOVING}')"
 )
 OF_SCOPE = (
-    "SELECT c.id, c.upload, c.store, c.status, c.pieces, c.ttl, c._etag FROM c"
-    f" WHERE c.document_type = '{PAYLOAD}'"
+    "SELECT c.id, c.claim, c.upload, c.store, c.status, c.pieces, c._etag FROM c"
+    f" WHERE c.document_type = '{UPLOAD}'"
 )
-OWNED = (
-    f"SELECT VALUE c.upload FROM c WHERE c.document_type = '{PAYLOAD}'"
-    f" AND c.status IN ('{UPLOADING}', '{READY}')"
+USES = (
+    "SELECT c.document_type, c.payload.upload, c.payload.use FROM c"
+    " WHERE IS_DEFINED(c.payload.upload)"
 )
-IN_USE = (
-    "SELECT DISTINCT VALUE c.payload.upload FROM c"
-    f" WHERE c.document_type = '{VERSION}' AND IS_DEFINED(c.payload.upload)"
-)
+USES_OF_UPLOAD = "SELECT VALUE c.payload.use FROM c WHERE c.payload.upload = @upload"
 
 
 class PayloadGone(Exception):
-    """The payload was removed, or is used by somebody else just now: look again."""
+    """The upload was removed, or somebody else claimed the same use of it: look again."""
 
 
 @dataclass
 class Upload:
-    """Bytes on their way, or there already."""
+    """Bytes on their way or, `named`, there already: then that is what a version says of them."""
 
     scope: Scope
     name: str
     bodies: Bodies
-    document: Document
-    etag: str | None  # None: it has no document yet
+    use: int = 0
+    named: Document = field(default_factory=dict)
+    announcement: Document | None = None
+    etag: str = ""  # of the announcement
+    document: Document | None = None  # all of its bytes, stored with the version
     sizes: list[int] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
     renewed: float = 0.0
 
     @property
     def is_new(self) -> bool:
-        return bool(self.document["status"] == UPLOADING)
-
-    @property
-    def named(self) -> Document:
-        """What a version document says of it."""
-        stored = self.document
-        return {
-            "upload": self.name,
-            "store": stored["store"],
-            "pieces": stored["pieces"],
-            "piece_bytes": stored["piece_bytes"],
-        }
+        return self.use == 0
 
     def describe(self, digest: str) -> None:
-        """It is complete: what its document will say when a version names it."""
-        self.document |= {
-            "bytes": sum(self.sizes),
+        """It is complete: what its first version will say of it."""
+        self.named = {
+            "upload": self.name,
+            "use": self.use,
+            "store": self.bodies.name,
             "pieces": len(self.sizes),
             "piece_bytes": self.bodies.piece_bytes,
-            "digest": digest,
+            "sha256": digest,
             "digests": base64.b64encode(b"".join(self.digests)).decode("ascii"),
         }
 
-    def use(self) -> Write:
+    @property
+    def writes(self) -> list[Write | Delete]:
         """For the transaction that creates a version which names it."""
-        document = {k: v for k, v in self.document.items() if not k.startswith("_") and k != "ttl"}
-        return Write(document | {"status": READY}, self.etag)
+        if self.announcement is not None:
+            return [Delete(self.announcement["id"], self.etag)]
+        return [] if self.document is None else [Write(self.document)]
 
 
 @dataclass
@@ -121,6 +112,17 @@ class Removed:
 
     payloads: int = 0
     pieces: int = 0  # documents, or blobs
+
+
+@dataclass
+class _Uses:
+    """Of the uploads of a scope."""
+
+    in_use: set[str] = field(default_factory=set)
+    last: dict[str, int] = field(default_factory=dict)
+
+    def after(self, upload: str) -> int:
+        return self.last.get(upload, -1) + 1
 
 
 class Payloads:
@@ -135,11 +137,6 @@ class Payloads:
     def piece_bytes(self) -> int:
         return self._default.piece_bytes
 
-    @property
-    def at_once(self) -> bool:
-        """Whether bytes in memory are uploaded by one request that costs no request units."""
-        return self._default.name == BLOBS
-
     def bodies_of(self, store: str) -> Bodies:
         found = self._bodies.get(store)
         if found is None:
@@ -152,40 +149,46 @@ class Payloads:
     # --- uploading
 
     async def find(self, scope: Scope, digest: str) -> tuple[Upload | None, bool]:
-        """A payload with these bytes that is there already; and whether there are leftovers."""
+        """An upload of these bytes that is in use already; and whether there are leftovers."""
         found = await self._container.query(SAME_OR_LEFT, {"digest": digest}, scope.partition)
-        same = next((b for b in found if b["status"] == READY and b["store"] in self._bodies), None)
-        left = any(body["status"] != READY for body in found)
+        left = any(each["document_type"] == UPLOAD for each in found)
+        named = [each["payload"] for each in found if each["document_type"] == VERSION]
+        same = next((each for each in named if each["store"] in self._bodies), None)
         if same is None:
             return None, left
+        name = same["upload"]
+        uses = await self._container.query(USES_OF_UPLOAD, {"upload": name}, scope.partition)
+        use = 1 + max([same["use"], *uses])
         bodies = self.bodies_of(same["store"])
-        return Upload(scope, same["upload"], bodies, same, same["_etag"]), left
+        return Upload(scope, name, bodies, use, same | {"use": use}), left
 
-    async def begin(self, scope: Scope, *, announced: bool = True) -> Upload:
-        """Where an upload is not announced by a document, the version's transaction creates that.
-        Such an upload may be removed at any time, and must be sent again then."""
-        name = secrets.token_hex(16)
-        store = self._default.name
-        if not announced:
-            document = payload_document(scope, name, store=store, status=UPLOADING)
-            return Upload(scope, name, self._default, document, None)
-        document = payload_document(
-            scope, name, store=store, status=UPLOADING, ttl=GIVEN_UP_SECONDS
+    async def begin(self, scope: Scope, size: int | None = None) -> Upload:
+        """Announced if it takes several requests that cost request units, or any time. Any other
+        may be taken for something left behind, and must be sent again then."""
+        upload = Upload(scope, secrets.token_hex(16), self._default)
+        if size is not None and (self._default.name != COSMOS or size <= self.piece_bytes):
+            return upload
+        upload.announcement = document = upload_document(
+            scope, upload.name, store=self._default.name, status=UPLOADING, ttl=GIVEN_UP_SECONDS
         )
         try:
-            etag = await self._container.create(document)
+            upload.etag = await self._container.create(document)
         except Conflict:  # nobody else has this id: the answer was lost
-            etag = await self._etag_of(scope, name, UPLOADING) or ""
-        now = asyncio.get_running_loop().time()
-        return Upload(scope, name, self._default, document, etag, renewed=now)
+            upload.etag = await self._etag_of(scope, upload.name, UPLOADING) or ""
+        upload.renewed = asyncio.get_running_loop().time()
+        return upload
 
     async def put_all(self, upload: Upload, data: bytes) -> None:
         for piece in _pieces(data, upload.bodies.piece_bytes):
             upload.sizes.append(len(piece))
         _check_count(len(upload.sizes))
+        upload.document = upload.bodies.document(upload.scope, upload.name, data)
+        digests = asyncio.to_thread(_digests, data, upload.bodies.piece_bytes)
+        if upload.document is not None:
+            upload.digests = await digests
+            return
         upload.digests, _ = await together(
-            asyncio.to_thread(_digests, data, upload.bodies.piece_bytes),
-            upload.bodies.put_all(upload.scope, upload.name, data),
+            digests, upload.bodies.put_all(upload.scope, upload.name, data)
         )
 
     async def put(self, upload: Upload, number: int, data: bytes) -> None:
@@ -195,12 +198,12 @@ class Payloads:
 
     async def renew(self, upload: Upload) -> None:
         """A long upload is not given up."""
-        assert upload.etag is not None
+        assert upload.announcement is not None
         now = asyncio.get_running_loop().time()
         if now - upload.renewed > _RENEWAL_SECONDS:
             upload.renewed = now
             try:
-                upload.etag = await self._container.replace(upload.document, upload.etag)
+                upload.etag = await self._container.replace(upload.announcement, upload.etag)
             except (PreconditionFailed, NotFound):
                 # Of an upload that is under way only its uploader changes anything.
                 etag = await self._etag_of(upload.scope, upload.name, UPLOADING)
@@ -216,114 +219,145 @@ class Payloads:
 
     async def abandon(self, upload: Upload) -> None:
         """Takes back a begun upload of which nothing was sent."""
-        if upload.etag is None:
+        if upload.announcement is None:
             return
         with contextlib.suppress(NotFound, PreconditionFailed, StorageError):
             await self._container.delete(
-                payload_id(upload.name), upload.scope.partition, upload.etag
+                upload.announcement["id"], upload.scope.partition, upload.etag
             )
+
+    async def is_gone(self, upload: Upload) -> bool:
+        """Whether somebody took it out of use before its first version."""
+        return await self._etag_of(upload.scope, upload.name, REMOVING, REMOVED) is not None
 
     async def discard(self, upload: Upload) -> None:
         """Removes an upload that no version names. What this misses, a collection finds."""
         try:
-            if upload.etag is None:
-                await self._remove_ownerless(upload.scope, upload.bodies, upload.name)
+            if upload.announcement is None:
+                await self._take(upload.scope, upload.bodies, upload.name, 0)
             else:
-                await self._remove(upload.scope, upload.document, upload.etag)
+                await self._remove(upload.scope, upload.announcement, upload.etag)
         except Exception as problem:
             logger.debug("An unused upload stays behind: %s", type(problem).__name__)
 
     # --- removing
 
-    async def collect(self, scope: Scope, *, everything: bool = False) -> Removed:
-        """Removes what no version names, but for uploads under way; `everything`: those too."""
+    async def collect(
+        self, scope: Scope, dead: Iterable[Document] = (), *, everything: bool = False
+    ) -> Removed:
+        """Removes the uploads of dead versions unless a version names them, and finishes what
+        others began; `everything`: takes uploads under way too."""
         removed = Removed()
         found = await self._container.query(OF_SCOPE, {}, scope.partition)
-        chosen = {READY, REMOVING, UPLOADING} if everything else {READY, REMOVING}
-        candidates = [each for each in found if each["status"] in chosen]
+        chosen = {REMOVING, UPLOADING} if everything else {REMOVING}
+        for each in found:
+            if each["status"] in chosen:
+                removed.payloads += 1
+                removed.pieces += await self._remove(scope, each, each["_etag"]) or 0
+        known = {each["upload"] for each in found}
+        candidates = [each for each in dead if each["upload"] not in known]
         if not candidates:
             return removed
-        in_use = set(map(str, await self._container.query(IN_USE, {}, scope.partition)))
+        uses = await self._uses(scope)
         for each in candidates:
-            if each["upload"] in in_use:
+            upload, bodies = each["upload"], self.bodies_of(each["store"])
+            if upload in uses.in_use:
                 continue
-            pieces = await self._remove(scope, each, each["_etag"])
+            pieces = await self._take(scope, bodies, upload, uses.after(upload), _count(each))
             if pieces is not None:
                 removed.payloads += 1
                 removed.pieces += pieces
         return removed
 
     async def collect_ownerless(self, scope: Scope) -> Removed:
-        """Bytes without a payload document. That is created before them, so it is gone: it expired,
-        or it was removed and its uploader did not know yet."""
+        """Bytes that neither a version nor an announcement names: of uploads that were given up,
+        or that were removed while their uploader did not know yet."""
         removed = Removed()
         for bodies in self._bodies.values():
             uploads = [each async for each in bodies.uploads(scope)]
             if not uploads:
                 continue
             # Behind a probe: blobs are not in this partition, so that a read may be older.
-            await self._container.probe(payload_id(""), scope.partition)
-            owned = set(map(str, await self._container.query(OWNED, {}, scope.partition)))
+            await self._container.probe(upload_id(""), scope.partition)
+            found = await self._container.query(OF_SCOPE, {}, scope.partition)
+            uses = await self._uses(scope)
+            owned = {each["upload"] for each in found if each["status"] == UPLOADING} | uses.in_use
             for upload in uploads:
                 if upload not in owned:
-                    removed.pieces += await self._remove_ownerless(scope, bodies, upload)
+                    pieces = await self._take(scope, bodies, upload, uses.after(upload))
+                    removed.pieces += pieces or 0
         return removed
 
-    async def _remove_ownerless(self, scope: Scope, bodies: Bodies, upload: str) -> int:
-        """Takes the place of the payload document first: from then on no version can name it."""
-        marker = _marker(scope, upload, bodies.name, REMOVING)
+    async def _uses(self, scope: Scope) -> _Uses:
+        uses = _Uses()
+        for each in await self._container.query(USES, {}, scope.partition):
+            upload, use = each["upload"], each["use"]
+            uses.last[upload] = max(use, uses.last.get(upload, 0))
+            if each["document_type"] == VERSION:
+                uses.in_use.add(upload)
+        return uses
+
+    async def _take(
+        self, scope: Scope, bodies: Bodies, upload: str, use: int, pieces: int | None = None
+    ) -> int | None:
+        """Claims a use of the upload, so that no version can, and removes its bytes. Says how many
+        pieces it had; None if somebody uses it now."""
+        marker = _marker(scope, upload, bodies.name, REMOVING, pieces)
+        marker["claim"] = claim(upload, use)
         etag: str | None
         try:
             etag = await self._container.create(marker)
-        except Conflict:  # a version names it by now; or it is being removed, perhaps by us
+        except Conflict:  # a version claimed it; or it is being removed, perhaps by us
             etag = await self._etag_of(scope, upload, REMOVING, REMOVED)
         if etag is None:
-            return 0
-        removed = await bodies.remove(scope, upload)
-        await self._mark_removed(scope, upload, bodies.name, etag)
+            return None
+        removed = await bodies.remove(scope, upload, pieces)
+        await self._mark_removed(marker, etag)
         return removed
 
-    async def _mark_removed(self, scope: Scope, upload: str, store: str, etag: str) -> None:
+    async def _mark_removed(self, marker: Document, etag: str) -> None:
         with contextlib.suppress(NotFound, PreconditionFailed):  # somebody else did
-            await self._container.replace(_marker(scope, upload, store, REMOVED), etag)
+            await self._container.replace(marker | {"status": REMOVED}, etag)
 
     async def _remove(self, scope: Scope, document: Document, etag: str) -> int | None:
-        """Says how many pieces it had; None if somebody uses or removes it."""
+        """The same for an upload that has a document. None if somebody else removed that."""
         upload, store = document["upload"], document["store"]
         bodies = self.bodies_of(store)
         count = _count(document)
-        known = {} if count is None else {"pieces": count}
-        removing = payload_document(scope, upload, store=store, status=REMOVING, **known)
+        marker = _marker(scope, upload, store, REMOVING, count) | {"claim": document["claim"]}
         try:
             if document["status"] != REMOVING:
-                etag = await self._container.replace(removing, etag)
+                etag = await self._container.replace(marker, etag)
         except (PreconditionFailed, NotFound):
-            # Somebody uses it now; or it is being removed, by others or by us: the answer was lost.
+            # A version names it now; or it is being removed, by others or by us: the answer was
+            # lost.
             current = await self._etag_of(scope, upload, REMOVING)
             if current is None:
                 return None
             etag = current
         pieces = await bodies.remove(scope, upload, count)
-        if document["status"] == REMOVING and "ttl" in document:
-            await self._mark_removed(scope, upload, store, etag)
+        if document["status"] == REMOVING:
+            await self._mark_removed(marker, etag)
             return pieces
+        # Of an announcement nothing needs to stay: a version cannot be created without it.
         with contextlib.suppress(NotFound, PreconditionFailed):  # somebody else helped
-            await self._container.delete(payload_id(upload), scope.partition, etag)
+            await self._container.delete(document["id"], scope.partition, etag)
         return pieces
 
     async def _etag_of(self, scope: Scope, upload: str, *statuses: str) -> str | None:
-        """Of a payload document, if it has one of these."""
+        """Of the document of an upload, if it has one of these."""
         try:
-            found: Any = await self._container.read(payload_id(upload), scope.partition)
+            found: Any = await self._container.read(upload_id(upload), scope.partition)
         except NotFound:
             return None
         return str(found["_etag"]) if found.get("status") in statuses else None
 
 
-def _marker(scope: Scope, upload: str, store: str, status: str) -> Document:
-    """Stands where a version's transaction would create the payload document. Names nobody."""
+def _marker(scope: Scope, upload: str, store: str, status: str, pieces: int | None) -> Document:
+    """Of an upload that nobody may use any more. Names nobody."""
     nobody = Scope.of_partition(scope.partition)
-    return payload_document(nobody, upload, store=store, status=status, ttl=BLOCKED_TTL)
+    fields: dict[str, Any] = {} if pieces is None else {"pieces": pieces}
+    return upload_document(nobody, upload, store=store, status=status, ttl=BLOCKED_TTL, **fields)
 
 
 def sha256(data: bytes) -> str:
@@ -331,7 +365,7 @@ def sha256(data: bytes) -> str:
 
 
 def piece_digest(digests: str, number: int) -> bytes:
-    """Of one piece, from what the payload document says."""
+    """Of one piece, from what the version says."""
     found = base64.b64decode(digests, validate=True)[number * _DIGEST : (number + 1) * _DIGEST]
     if len(found) != _DIGEST:
         raise IndexError(number)
@@ -339,10 +373,9 @@ def piece_digest(digests: str, number: int) -> bytes:
 
 
 def _count(document: Document) -> int | None:
-    """How many pieces it has. Until it is ready there may be any number."""
+    """How many pieces it has, if that is known. While it is under way there may be any number."""
     found = document.get("pieces")
-    usable = document["status"] != UPLOADING and isinstance(found, int) and found <= MAX_PIECES
-    return found if usable else None
+    return found if isinstance(found, int) and 0 < found <= MAX_PIECES else None
 
 
 def _pieces(data: bytes, size: int) -> Iterator[memoryview]:

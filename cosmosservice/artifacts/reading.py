@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 from cosmosservice.account.container import Container, Document
-from cosmosservice.account.failures import NotFound
 from cosmosservice.artifacts.bodies import Bodies, MissingPiece
-from cosmosservice.artifacts.keys import ArtifactKey, payload_id
+from cosmosservice.artifacts.keys import ArtifactKey
 from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads, piece_digest
 from cosmosservice.artifacts.versions import Versions
 from cosmosservice.data_converters import decode_state
@@ -33,6 +32,7 @@ class Extent(NamedTuple):
     store: str
     pieces: int
     piece_bytes: int
+    digests: str  # of the pieces
 
     def size_of(self, number: int) -> int:
         return min(self.piece_bytes, self.bytes - number * self.piece_bytes)
@@ -49,7 +49,7 @@ class Reading:
     async def payload(self, key: ArtifactKey, document: Document) -> bytes | None:
         """All bytes of a version; None if it has none of its own. Raises MissingPiece if they
         are not there: then the version may be deleted."""
-        if "sha256" not in document:
+        if "bytes" not in document:
             return None
         if "payload" not in document:
             return _inline(document)
@@ -72,28 +72,17 @@ class Reading:
             raise MissingPiece(f"piece {number} has {len(piece):,} bytes instead of {size:,}")
         return piece
 
-    async def checked_piece(
-        self, key: ArtifactKey, extent: Extent, digests: str, number: int
-    ) -> bytes:
+    async def checked_piece(self, key: ArtifactKey, extent: Extent, number: int) -> bytes:
         """One piece, with its own digest: for those who do not read them all."""
         bodies = self._payloads.bodies_of(extent.store)
         piece = await self._piece(key, extent, bodies, number)
         try:
-            wanted = piece_digest(digests, number)
+            wanted = piece_digest(extent.digests, number)
         except (ValueError, IndexError):
             raise MissingPiece("its digests cannot be read") from None
         if not hmac.compare_digest(hashlib.sha256(piece).digest(), wanted):
             raise MissingPiece(f"the checksum of piece {number} is wrong")
         return piece
-
-    async def digests(self, key: ArtifactKey, extent: Extent) -> str:
-        try:
-            found: Any = await self._container.read(payload_id(extent.upload), key.partition)
-            if found["digest"] != extent.sha256:
-                raise MissingPiece("its checksum is wrong")
-            return str(found["digests"])
-        except (NotFound, KeyError):
-            raise MissingPiece("its payload document is missing") from None
 
     async def explain(self, key: ArtifactKey, document: Document, problem: str) -> None:
         """Returns if the version is deleted by now; else its payload is damaged."""
@@ -126,11 +115,12 @@ def extent_of(document: Document) -> Extent:
         assert isinstance(payload, dict)
         extent = Extent(
             document["bytes"],
-            document["sha256"],
+            payload["sha256"],
             payload["upload"],
             payload["store"],
             payload["pieces"],
             payload["piece_bytes"],
+            str(payload.get("digests", "")),
         )
         numbers = extent.bytes, extent.pieces, extent.piece_bytes
         assert all(type(each) is int and each > 0 for each in numbers)
@@ -147,12 +137,12 @@ def extent_of(document: Document) -> Extent:
 def _inline(document: Document) -> bytes:
     try:
         data = decode_bytes(document["data"])
-        length = document["bytes"]
+        length, wanted = document["bytes"], str(document["sha256"])
     except (KeyError, TypeError, ValueError):
         raise damaged(document, "its payload cannot be read") from None
     if len(data) != length:
         raise damaged(document, "its length is wrong")
-    if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), str(document["sha256"])):
+    if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), wanted):
         raise damaged(document, "its checksum is wrong")
     return data
 

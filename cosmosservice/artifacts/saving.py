@@ -1,7 +1,8 @@
 """Saving: the payload goes first, the version document commits.
 
-    small   create version            one request; the payload is in the document
-    large   find or upload payload → make it ready and create version, in one transaction
+    small    create version                           the payload is in the document
+    medium   look for the same bytes → create payload and version in one transaction
+    large    look for the same bytes, or upload them → create version
 
 Whoever finds its place taken takes the next one, without sending a large payload again.
 """
@@ -41,7 +42,6 @@ logger = logging.getLogger("cosmosservice")
 # for the documents that they read: with 64 KB an artifact adds 6 RU to every list, with 256 KB 26.
 INLINE_BYTES = 64 * 1024
 _MAX_FIELDS = 1_000_000  # bytes of metadata and of the part without its payload
-_UPLOAD_ATTEMPTS = 4
 _IN_THREAD = 1024 * 1024  # bytes from which hashing takes long enough to be done elsewhere
 
 
@@ -95,17 +95,15 @@ class Saving:
         if payload is None:
             return await self._commit(key, draft.save, fields, None)
         digest = await _sha256(payload)
-        fields |= {"bytes": len(payload), "sha256": digest}
+        fields["bytes"] = len(payload)
         if len(payload) <= self.inline_bytes:
-            fields["data"] = encode_bytes(payload)
+            fields |= {"sha256": digest, "data": encode_bytes(payload)}
             return await self._commit(key, draft.save, fields, None)
-        for _ in range(_UPLOAD_ATTEMPTS):
-            # Side by side: most payloads are new. An upload of one request is not announced: should
-            # somebody take it for a leftover, it is sent again.
-            announced = not self._payloads.at_once
-            (upload, left), new = await together(
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            (upload, left), new = await together(  # side by side: most payloads are new
                 self._payloads.find(key.scope, digest),
-                self._payloads.begin(key.scope, announced=announced),
+                self._payloads.begin(key.scope, len(payload)),
             )
             if upload is None:
                 upload = await self._upload(new, payload, digest)
@@ -127,7 +125,7 @@ class Saving:
     ) -> int:
         """Commits an upload whose pieces are all there. The same bytes may be there already."""
         fields = draft.fields("save_artifact_stream")
-        fields |= {"bytes": sum(upload.sizes), "sha256": digest}
+        fields["bytes"] = sum(upload.sizes)
         upload.describe(digest)
         same, left = await self._payloads.find(key.scope, digest)
         if same is not None:
@@ -187,7 +185,9 @@ class Saving:
                 except _Ours:
                     pass  # the answer was lost
                 else:
-                    if isinstance(refused, BatchRefused) and refused.place == 0:
+                    if upload is not None and await self._is_gone(
+                        upload, refused, unchanged=following == place
+                    ):
                         raise PayloadGone from None
                     place = following
                     continue
@@ -197,11 +197,18 @@ class Saving:
             "save_artifact: others save or delete the same name all the time. Nothing was stored."
         )
 
+    async def _is_gone(self, upload: Upload, refused: Exception, *, unchanged: bool) -> bool:
+        """Whether it was not the place that was refused, but the use of the upload."""
+        if isinstance(refused, BatchRefused) and refused.place < len(upload.writes):
+            return True
+        return unchanged and (not upload.is_new or await self._payloads.is_gone(upload))
+
     async def _write(
         self, key: ArtifactKey, place: Place, document: Document, upload: Upload | None
     ) -> None:
-        if upload is not None:
-            await self._container.batch(key.partition, [upload.use(), Write(document, place.etag)])
+        others = [] if upload is None else upload.writes
+        if others:
+            await self._container.batch(key.partition, [*others, Write(document, place.etag)])
         elif place.etag is not None:
             await self._container.replace(document, place.etag)
         else:

@@ -68,7 +68,6 @@ class Opened:
     document: dict[str, Any]
     data: bytes | None
     extent: Extent | None
-    digests: str
 
 
 Piece = Callable[[Opened, int], Awaitable[bytes]]
@@ -118,6 +117,8 @@ class ArtifactReader:
         extent = self._opened.extent
         if extent is None:
             return (self._opened.data or b"")[offset:end]
+        if (offset, end) == (0, self.size):
+            return b"".join([piece async for piece in self])
         first, last = offset // extent.piece_bytes, (end - 1) // extent.piece_bytes
         found = [
             piece async for piece in in_order(last - first + 1, lambda n: self._piece(first + n))

@@ -9,15 +9,16 @@ from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts.bodies import BLOBS, Bodies
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.documents import (
-    PAYLOAD,
     PIECE,
     REMOVED,
     STUB,
     TOMBSTONE,
+    UPLOAD,
     VERSION,
 )
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of
 from cosmosservice.artifacts.payloads import Payloads
+from cosmosservice.artifacts.versions import ALL
 from cosmosservice.errors import UnavailableError
 
 Progress = Callable[[int, int], None]  # (scopes done, scopes in all)
@@ -26,7 +27,7 @@ _ROUNDS = 10
 NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE c.document_type = '{VERSION}'"
 LEFT = (
     f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{PIECE}')"
-    f" OR (c.document_type = '{PAYLOAD}' AND c.status != '{REMOVED}')"
+    f" OR (c.document_type = '{UPLOAD}' AND c.status != '{REMOVED}')"
 )
 OF_USER = (
     "SELECT DISTINCT c.session_id FROM c WHERE c.app_name = @app AND c.user_id = @user"
@@ -34,15 +35,11 @@ OF_USER = (
 )
 SWEPT = (
     "SELECT DISTINCT c.scope, c.app_name, c.user_id, c.session_id FROM c"
-    f" WHERE c.document_type IN ('{PAYLOAD}', '{PIECE}')"
+    f" WHERE c.document_type IN ('{UPLOAD}', '{PIECE}')"
 )
 UNFINISHED = (
     "SELECT c.id, c.scope, c.document_type FROM c WHERE"
     f" (c.document_type = '{TOMBSTONE}' AND NOT IS_DEFINED(c.ttl)) OR c.document_type = '{STUB}'"
-)
-OF_PLACES = (
-    "SELECT c.id, c.document_type, c._etag, c.ttl FROM c"
-    " WHERE c.id >= @first AND c.id < @last ORDER BY c.id"
 )
 
 
@@ -149,7 +146,7 @@ class Sweeping:
             report.names += await self._deletion.forget_name(partition, name)
             return
         parameters = {"first": f"v{name}.", "last": f"v{name}/"}
-        places = await self._container.query(OF_PLACES, parameters, partition)
+        places = await self._container.query(ALL, parameters, partition)
         if places and places[-1]["id"] == body["id"]:
             await self._deletion.finish(Scope.of_partition(partition), places)
             report.deletions += 1

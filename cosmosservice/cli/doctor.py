@@ -154,6 +154,14 @@ async def _containers(
                 "A partition key is fixed at creation: name another container, or create it again.",
             )
             continue
+        if definition.wrong_unique_key(properties):
+            yield Finding(
+                "fail",
+                check,
+                f"it lacks the unique key {definition.unique_key}",
+                "A unique key is fixed at creation: name another container, or create it again.",
+            )
+            continue
         advice = definition.advice(properties)
         yield Finding(
             "warn" if advice else "ok",

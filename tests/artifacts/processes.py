@@ -83,6 +83,15 @@ def documents(emulator: Emulator, kind: str | None = None) -> list[dict[str, Any
     return [each for each in alive if kind in (None, each["document_type"])]
 
 
+def content(emulator: Emulator) -> list[dict[str, Any]]:
+    """Documents that say more than that something was there."""
+    return [
+        each
+        for each in documents(emulator)
+        if each["document_type"] not in ("stub", "tombstone") and each.get("status") != "removed"
+    ]
+
+
 def garbage(emulator: Emulator) -> list[str]:
     """What is stored and in nobody's use: payloads, pieces, unfinished deletions."""
     found = documents(emulator)
@@ -92,12 +101,13 @@ def garbage(emulator: Emulator) -> list[str]:
         if each["document_type"] == "tombstone":
             ends[each["id"].partition(".")[0]] = each["id"]
     used = {each["payload"]["upload"] for each in versions if "payload" in each}
-    owned = {each["upload"] for each in found if each["document_type"] == "payload"}
+    uploads = [each for each in found if each["document_type"] == "upload"]
+    owned = used | {each["upload"] for each in uploads if each["status"] == "uploading"}
     left = []
     for each in found:
         kind, name = each["document_type"], each["id"].partition(".")[0]
-        if kind == "payload" and each["upload"] not in used and each["status"] != "removed":
-            left.append(f"payload {each['status']}")
+        if kind == "upload" and each["status"] != "removed":
+            left.append(each["status"])
         elif kind == "piece" and each["upload"] not in owned:
             left.append("piece")
         elif kind == "tombstone" and "ttl" not in each:

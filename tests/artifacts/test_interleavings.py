@@ -17,6 +17,7 @@ from tests.artifacts.processes import THIS, Process, bytes_of, documents, garbag
 
 SMALL, SHORT = bytes_of("a", 50), bytes_of("s", 60)
 LARGE, OTHER = bytes_of("b", 500), bytes_of("c", 400)
+MEDIUM = bytes_of("m", 300)  # in a document of its own
 # How often a process may be interrupted. `make artifacts-matrix` tries more.
 BOUND = int(os.environ.get("ARTIFACT_INTERRUPTIONS", "1"))
 DAYS = 2 * 24 * 3600.0
@@ -95,13 +96,26 @@ def test_a_save_beside_a_delete_is_deleted_or_the_first_of_a_new_life(known):
     assert outcomes == {0, 1}
 
 
-def test_saving_the_same_bytes_beside_a_delete_of_them_never_loses_them():
+@pytest.mark.parametrize(("data", "pieces"), [(MEDIUM, 1), (LARGE, 2)], ids=["medium", "large"])
+def test_saving_the_same_bytes_beside_a_delete_of_them_never_loses_them(data, pieces):
     for (version, _), seen, stored in orders(
-        has_large, (False, lambda p: save(p, LARGE, "g")), (False, delete)
+        lambda p: save(p, data), (False, lambda p: save(p, data, "g")), (False, delete)
     ):
         assert version == 0
-        assert seen == {"g": [LARGE]}
-        assert len([each for each in stored if each["document_type"] == "piece"]) == 2
+        assert seen == {"g": [data]}
+        assert len([each for each in stored if each["document_type"] == "piece"]) == pieces
+
+
+def test_two_savers_of_the_same_bytes_beside_a_delete_of_them():
+    for (*versions, _), seen, stored in orders(
+        lambda p: save(p, MEDIUM),
+        (False, lambda p: save(p, MEDIUM, "g")),
+        (False, lambda p: save(p, MEDIUM, "h")),
+        (False, delete),
+    ):
+        assert versions == [0, 0]
+        assert seen == {"g": [MEDIUM], "h": [MEDIUM]}
+        assert 1 <= len([each for each in stored if each["document_type"] == "piece"]) <= 2
 
 
 def test_saving_a_new_version_of_the_same_bytes_beside_a_delete():

@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from azure.cosmos import CosmosClient, PartitionKey
 
 from cosmosservice import CosmosAccount, CosmosArtifactService, CosmosSessionService
-from cosmosservice.errors import StorageError, TooLargeError
+from cosmosservice.errors import ContainerMismatchError, StorageError, TooLargeError
 from tests.artifacts.kinds import blob, text
-from tests.artifacts.processes import bytes_of, documents, garbage
+from tests.artifacts.processes import bytes_of, content, documents, garbage
 
 LARGE, OTHER = bytes_of("large", 900), bytes_of("other", 800)
 DAY = 24 * 3600
-CONTENT = ("version", "payload", "piece")
 
 
 @pytest.fixture
 def service(open_artifacts):
     return open_artifacts()
-
-
-def kinds_of(emulator):
-    return {each["document_type"] for each in documents(emulator)}
 
 
 async def save(service, who, data, name="f"):
@@ -33,7 +29,7 @@ async def test_a_delete_leaves_nothing_of_the_content(service, emulator, who):
     await save(service, who, LARGE)
     await service.save_artifact(**who, filename="f", artifact=text("a secret word"))
     await service.delete_artifact(**who, filename="f")
-    assert kinds_of(emulator) == {"stub", "tombstone"}
+    assert content(emulator) == []
     left = str(documents(emulator))
     assert "ann" not in left
     assert who["app_name"] not in left
@@ -72,8 +68,7 @@ async def test_a_purge_of_a_session_erases_it_and_nothing_else(service, emulator
     assert (report.artifacts, report.versions, report.payloads) == (2, 2, 1)
     assert await service.list_artifact_keys(**who) == ["user:h"]
     assert await service.list_artifact_keys(**other) == ["f", "g", "user:h"]
-    left = [each for each in documents(emulator) if each["document_type"] in CONTENT]
-    assert {each.get("session_id") for each in left} == {"other", None}
+    assert {each.get("session_id") for each in content(emulator)} == {"other", None}
 
 
 async def test_a_purge_of_a_user_erases_every_session(service, emulator, who):
@@ -85,8 +80,7 @@ async def test_a_purge_of_a_user_erases_every_session(service, emulator, who):
     await save(service, stranger, b"kept")
     report = await service.purge_artifacts(**whose, also_sessions=["s", "never used"])
     assert (report.artifacts, report.versions, report.payloads) == (3, 3, 3)
-    left = [each for each in documents(emulator) if each["document_type"] in CONTENT]
-    assert {each["user_id"] for each in left} == {"bob"}
+    assert {each["user_id"] for each in content(emulator)} == {"bob"}
     again = await service.purge_artifacts(**whose)
     assert (again.artifacts, again.versions, again.payloads) == (0, 0, 0)
 
@@ -102,8 +96,8 @@ async def test_a_purge_takes_uploads_under_way_and_their_save_says_so(service, e
         await service.save_artifact_stream(**who, filename="f", data=slow())
     assert await service.list_artifact_keys(**who) == []
     await service.purge_artifacts(**who)
-    left = [each for each in documents(emulator) if each["document_type"] in CONTENT]
-    assert [(each["status"], each["app_name"]) for each in left] == [("removed", "")]
+    assert content(emulator) == []
+    assert [each["app_name"] for each in documents(emulator, "upload")] == [""]
 
 
 async def test_a_sweep_takes_uploads_that_were_given_up_and_no_others(
@@ -122,7 +116,7 @@ async def test_a_sweep_takes_uploads_that_were_given_up_and_no_others(
     report = await service.sweep()
     assert report.pieces == 3
     assert before - len(documents(emulator, "piece")) == 3
-    assert garbage(emulator) == ["payload uploading"]
+    assert garbage(emulator) == ["uploading"]
     assert (await service.load_artifact(**who, filename="f")).inline_data.data == LARGE
 
 
@@ -166,7 +160,7 @@ async def test_savers_and_deleters_at_once(open_artifacts, emulator, who):
         found = await services[1].load_artifact(**who, filename="f", version=version)
         assert found.inline_data.data in data
     await services[0].sweep()
-    assert [each for each in garbage(emulator) if each != "payload uploading"] == []
+    assert [each for each in garbage(emulator) if each != "uploading"] == []
 
 
 async def test_metadata_that_is_too_large_is_refused(service, emulator, who):
@@ -197,14 +191,29 @@ async def test_requests_of_each_operation(emulator, who):
     assert await sent(service.load_artifact(**who, filename="f")) == ["query"]
     assert await sent(service.load_artifact(**who, filename="f", version=0)) == ["query"]
     assert await sent(keys()) == ["query", "query"]
-    large = bytes_of("x", 500_000)
+    medium = bytes_of("x", 300_000)
+    assert await sent(save(service, who, medium)) == ["query", "batch", "replace"]
+    assert await sent(save(service, who, medium, "g")) == ["query", "query", "create"]
+    assert await sent(service.load_artifact(**who, filename="g")) == ["query", "read"]
+    large = bytes_of("y", 500_000)
     assert await sent(save(service, who, large)) == [
         "query", "create", "create", "create", "batch", "replace",
     ]  # fmt: skip
     assert {each.operation for each in charges} == {"save_artifact"}
     assert sorted(await sent(save(service, who, large, "g"))) == [
-        "batch", "create", "delete", "query", "replace",
+        "create", "create", "delete", "query", "query",
     ]  # fmt: skip
+    await service.close()
+
+
+async def test_a_container_without_the_unique_key_is_refused(emulator, who):
+    async with CosmosSessionService.embedded(emulator) as sessions:
+        await sessions.list_sessions(app_name="a")
+    with CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport()) as client:
+        client.get_database_client("adk").create_container("artifacts", PartitionKey("/scope"))
+    service = CosmosArtifactService.embedded(emulator)
+    with pytest.raises(ContainerMismatchError, match="unique key /claim"):
+        await save(service, who, b"1")
     await service.close()
 
 

@@ -89,7 +89,7 @@ async def test_the_same_bytes_are_stored_once_in_a_session(service, open_artifac
     await service.save_artifact(**who, filename="a", artifact=blob(data))
     await open_artifacts().save_artifact_stream(**who, filename="c", data=in_parts(data, 77))
     assert len(documents(emulator, "piece")) == 3
-    assert len(documents(emulator, "payload")) == 1
+    assert documents(emulator, "upload") == []
     assert garbage(emulator) == []
 
 

@@ -79,6 +79,7 @@ class BlobStage:
     """A store, a blob container, and the process whose requests fail."""
 
     patience = 0.05
+    commits = "create"
 
     def __init__(self, azurite: Azurite) -> None:
         self.emulator: Emulator = store()
@@ -123,9 +124,9 @@ class BlobStage:
         self.wire.counting = False
 
     async def blobs_left(self) -> list[str]:
-        """Those that no payload names."""
-        payloads = documents(self.emulator, "payload")
-        owned = {each["upload"] for each in payloads if each["status"] != "removed"}
+        """Those that no version names."""
+        versions = documents(self.emulator, "version")
+        owned = {each["payload"]["upload"] for each in versions if "payload" in each}
         found = [each.name for each in self.container.list_blobs(include=["uncommittedblobs"])]
         return [name for name in found if name.partition("/")[2] not in owned]
 

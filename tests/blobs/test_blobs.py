@@ -112,12 +112,14 @@ async def test_a_sweep_during_an_upload_makes_it_be_sent_again(
     other = open_artifacts()
     await save(service, who, b"small")
 
-    async def sweep(_):
-        report = await other.sweep()
-        assert report.pieces == 1
+    swept = []
 
-    emulator.faults.call(sweep, when="before", operation="batch")
+    async def sweep(_):
+        swept.append((await other.sweep()).pieces)
+
+    emulator.faults.call(sweep, when="before", operation="create")
     assert await save(service, who, LARGE) == 1
+    assert swept == [1]
     assert await load(service, who) == LARGE
     assert len(names(container)) == 1
 

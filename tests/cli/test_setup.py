@@ -48,10 +48,12 @@ def test_doctor_recognises_a_wrong_partition_key_and_dear_indexing(command):
         database = client.create_database("adk")
         database.create_container("sessions", PartitionKey("/id"))
         database.create_container("events", PartitionKey("/session_id"))
+        database.create_container("artifacts", PartitionKey("/scope"))
     found = findings(command("doctor", "--json"))
     assert found["container sessions"]["status"] == "fail"
     assert found["container sessions"]["found"] == "its partition key is /id, not /user_id"
     assert found["container events"]["status"] == "warn"
+    assert found["container artifacts"]["found"] == "it lacks the unique key /claim"
     assert "time to live" in found["container events"]["advice"]
     assert "indexes every path" in found["container events"]["advice"]
 
