@@ -317,25 +317,19 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         app_name: str,
         user_id: str,
         session_id: str | None = None,
-        also_sessions: Sequence[str] = (),
     ) -> ArtifactPurgeReport:
         """Erases the artifacts of a session or, without one, all of a user: every version and
         every payload, in Cosmos DB and in blobs. What remains for 30 days are places without
         content. It may be called again after it was cut short.
-
-        `also_sessions` names sessions of the user that must be looked at even if a replica that is
-        behind shows nothing of them yet.
         """
-        named = [Scope.named(app_name, user_id, each) for each in also_sessions]
         one = Scope.named(app_name, user_id, session_id)
 
         async def purge(store: ArtifactStore) -> ArtifactPurgeReport:
             report = ArtifactPurgeReport()
-            if session_id is not None:
-                scopes = {one}
-            else:
-                scopes = {*named, *await store.sweeping.scopes_of_user(app_name, user_id)}
-            for scope in sorted(scopes, key=lambda each: each.session_id or ""):
+            scopes = [one]
+            if session_id is None:
+                scopes = await store.sweeping.scopes_of_user(app_name, user_id)
+            for scope in scopes:
                 report.add(await store.sweeping.purge(scope))
             return report
 

@@ -111,7 +111,9 @@ class Sweeping:
         return bool(await self._container.query(LEFT, {}, scope.partition))
 
     async def scopes_of_user(self, app_name: str, user_id: str) -> list[Scope]:
-        """The user's own, and those of sessions that have something."""
+        """The user's own, and those of sessions that have something. Probes first, in every range:
+        what others have saved is not overlooked because a replica lags."""
+        await self._container.probe_everywhere()
         found = await self._container.query(OF_USER, {"app": app_name, "user": user_id})
         sessions = sorted({str(each["session_id"]) for each in found})
         return [Scope(app_name, user_id, session) for session in (None, *sessions)]

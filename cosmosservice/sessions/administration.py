@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
+from cosmosservice.hosting.deadline import answered
 from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, PURGING, iso
 from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
@@ -106,7 +107,7 @@ class Administration(ABC):
             await store.sessions.probe(key.document_id, user_id)
             found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
             sessions = [body for body in found if "session_id" in body or "status" in body]
-            report, erased, _ = await _purge(store, sessions, progress)
+            report, erased = await _purge(store, sessions, progress)
             if not include_state:
                 return report
             initial = (body.get("stamp") for body in found)
@@ -129,15 +130,18 @@ class Administration(ABC):
         """Erases the sessions that were deleted longer ago than this, also those in whose place
         another one was created since."""
 
-        async def purge(store: SessionStore) -> tuple[PurgeReport, list[SessionKey]]:
-            sessions, before = await _gone(store, app_name, older_than)
-            report, _, keys = await _purge(store, sessions, progress, deleted_before=before)
-            return report, keys
-
-        report, keys = await self._run("purge_deleted", purge)
         with_them = 0
-        for key in keys:
+
+        async def companions(key: SessionKey) -> None:
+            nonlocal with_them
             with_them += await self._erase_with(key.app_name, key.user_id, [key.session_id])
+            answered()  # to the other services, whose time is their own
+
+        async def purge(store: SessionStore) -> PurgeReport:
+            sessions, before = await _gone(store, app_name, older_than)
+            return (await _purge(store, sessions, progress, before, companions))[0]
+
+        report = await self._run("purge_deleted", purge)
         return replace(report, companions=with_them)
 
     async def count_deleted(
@@ -265,18 +269,17 @@ async def _purge(
     sessions: list[Document],
     progress: Progress | None,
     deleted_before: str | None = None,
-) -> tuple[PurgeReport, Erased, list[SessionKey]]:
-    """What was erased, and the sessions of which nothing is left."""
+    companions: Callable[[SessionKey], Awaitable[None]] | None = None,
+) -> tuple[PurgeReport, Erased]:
     named = [(key, body) for body in sessions if (key := SessionKey.in_document(body)) is not None]
     purged, total = 0, Erased()
-    gone: list[SessionKey] = []
     for done, (key, body) in enumerate(named, 1):
         if body.get("status") == PURGED and deleted_before is not None:
             erased = await store.lifecycle.sweep_purged(key)
         else:
-            erased = await store.lifecycle.purge(key, deleted_before=deleted_before)
-            if erased is not None:
-                gone.append(key)
+            erased = await store.lifecycle.purge(
+                key, deleted_before=deleted_before, companions=companions
+            )
         if erased is None and deleted_before is not None:
             erased = await store.lifecycle.purge_replaced(key, deleted_before=deleted_before)
         if erased is not None:
@@ -286,4 +289,4 @@ async def _purge(
             progress(done, len(named))
     if total.documents:
         await store.erase_remnants()
-    return PurgeReport(purged, total.documents), total, gone
+    return PurgeReport(purged, total.documents), total

@@ -14,6 +14,7 @@ from cosmosservice import (
     CosmosMemoryService,
     CosmosSessionService,
 )
+from cosmosservice.errors import AuthenticationError
 from tests.support.adk import event
 
 WHO = {"app_name": "app", "user_id": "user"}
@@ -58,6 +59,24 @@ async def test_memories_and_artifacts_go_with_their_session(emulator, way):
         assert (report.sessions, report.companions > 0) == (1, True)
         assert await what_is_left(*services, "s") == (0, [])
         assert await what_is_left(*services, "kept", user_id="other") == (1, ["secret.txt"])
+
+
+@pytest.mark.parametrize("container", ["memories", "artifacts", "events"])
+async def test_an_interrupted_purge_is_finished_by_the_next_call(emulator, container):
+    async with CosmosAccount.embedded(emulator) as account:
+        services = await fill(account, "s")
+        sessions = services[0]
+        await sessions.delete_session(**WHO, session_id="s")
+        emulator.clock.advance(40 * 24 * 3600)
+        await sessions.list_sessions(**WHO)  # its answer tells the time
+        emulator.faults.fail(403, container=container, operation="replace")  # a probe
+        with pytest.raises(AuthenticationError):
+            await sessions.purge_deleted()
+        report = await sessions.purge_deleted()
+        assert (report.sessions, report.companions > 0) == (1, container != "events")
+        assert await what_is_left(*services, "s") == (0, [])
+        again = await sessions.purge_deleted()
+        assert (again.sessions, again.companions) == (0, 0)
 
 
 async def test_an_account_that_erases_apart_leaves_them(emulator):

@@ -11,6 +11,7 @@ them and a re-creation, and whoever finds an announcement completes it.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Awaitable, Callable
 
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
@@ -154,11 +155,18 @@ class Lifecycle:
                 confirmed = True
         raise _crowded(key)
 
-    async def purge(self, key: SessionKey, *, deleted_before: str | None = None) -> Erased | None:
+    async def purge(
+        self,
+        key: SessionKey,
+        *,
+        deleted_before: str | None = None,
+        companions: Callable[[SessionKey], Awaitable[None]] | None = None,
+    ) -> Erased | None:
         """Erases a session, deleting it first if need be. Continues where another call stopped.
 
         None: there is nothing to erase. With `deleted_before`, a session that is not deleted, or
-        was deleted later, is left as it is.
+        was deleted later, is left as it is. `companions` erases what else belongs to the session:
+        while the purge is announced, so that it is called again if it was interrupted.
         """
         erased: Erased | None = None
         target: str | None = None  # the incarnation that is to be erased
@@ -181,6 +189,8 @@ class Lifecycle:
                 await self.complete(current)
             elif current.status == PURGING:
                 target = current.incarnation
+                if companions is not None:
+                    await companions(key)
                 found, done = await self._erasure.complete(current)
                 erased = _sum(erased, found)
                 if done:

@@ -102,7 +102,7 @@ LATEST_OF_APP: Final = f"{_LATEST} AND c.app_name = @app {_REVERSE}"
 OF_USER: Final = f"SELECT {_NAMES}, c.status, c.initial.stamp FROM c WHERE c.app_name = @app"
 GONE: Final = (
     f"SELECT {_NAMES}, c.status FROM c"
-    f" WHERE (c.status IN ('{DELETED}', '{PURGING}') AND c.updated_at <= @before)"
+    f" WHERE c.status = '{PURGING}' OR (c.status = '{DELETED}' AND c.updated_at <= @before)"
     f" OR (c.status = '{PURGED}' AND c.updated_at <= @day_ago AND NOT IS_DEFINED(c.swept))"
     " OR c.replaced.deleted_at <= @before"
 )
