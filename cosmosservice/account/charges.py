@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 # The operation for which requests are sent: for charges and messages.
 current_operation: ContextVar[str] = ContextVar("current_operation", default="connect")
 
-# The status of every HTTP answer to the request under way: the SDK sends again by itself.
+# The status of the answer to every HTTP request that was sent for the one under way, 0 where there
+# is none: the SDK sends again by itself.
 answers_so_far: ContextVar[list[int] | None] = ContextVar("answers_so_far", default=None)
 
 
@@ -23,11 +24,20 @@ def operation_named(name: str) -> Iterator[None]:
         current_operation.reset(token)
 
 
-def note_answer(response: Any) -> None:
-    """An HTTP answer: the SDK sends again by itself."""
+def note_sent(request: Any) -> None:
+    """An HTTP request goes out."""
+    del request
     answers = answers_so_far.get()
     if answers is not None:
-        answers.append(response.http_response.status_code)
+        answers.append(0)
+
+
+def note_answer(response: Any) -> None:
+    """One of them is answered: the last one, or the SDK sent several at once."""
+    answers = answers_so_far.get()
+    if answers and 0 in answers:
+        place = len(answers) - 1 - answers[::-1].index(0)
+        answers[place] = response.http_response.status_code
 
 
 class RequestCharge(NamedTuple):

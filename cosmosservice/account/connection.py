@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from cosmosservice.account.charges import Observer, note_answer
+from cosmosservice.account.charges import Observer, note_answer, note_sent
 from cosmosservice.account.container import Container
 from cosmosservice.account.credentials import asynchronous, default_credential
 from cosmosservice.account.definitions import ContainerDefinition
@@ -225,14 +225,14 @@ class Connection:
             return UnavailableError(
                 f"connect: {endpoint} cannot be reached: {failure.told}. Nothing was stored."
             )
-        return failure.translated(f"the connection to {endpoint}")
+        return failure.translated(f"the connection to {endpoint}", maybe_stored=False)
 
     # --- the client
 
     def _make_client(self) -> CosmosClient:
         from azure.cosmos.aio import CosmosClient
 
-        made: dict[str, Any] = {"raw_response_hook": note_answer}
+        made: dict[str, Any] = {"raw_request_hook": note_sent, "raw_response_hook": note_answer}
         if self._options.preferred_regions:
             made["preferred_locations"] = list(self._options.preferred_regions)
         settings = self._settings

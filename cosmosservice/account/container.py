@@ -22,7 +22,13 @@ from cosmosservice.account.charges import (
     current_operation,
     operation_named,
 )
-from cosmosservice.account.failures import BatchRefused, Failure, NotFound, PreconditionFailed
+from cosmosservice.account.failures import (
+    BatchRefused,
+    Failure,
+    NotFound,
+    PreconditionFailed,
+    may_have_stored,
+)
 from cosmosservice.account.retries import REQUEST
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.deadline import answered, remaining, time_for_attempt
@@ -37,6 +43,8 @@ logger = logging.getLogger("cosmosservice")
 Document = dict[str, Any]
 
 _CHARGE = "x-ms-request-charge"
+_THROTTLED = 429
+_READS = ("read", "query", "change feed")
 _PAGE = 1_000  # results a page across partitions
 _IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 
@@ -309,8 +317,12 @@ class Container:
         clock = asyncio.get_running_loop().time
         answers: list[int] = []
         answers_so_far.set(answers)
+        failure: Failure | None = None
+        maybe_stored = False
         for attempt in REQUEST:
             await REQUEST.pause(attempt)
+            if not remaining() and failure is not None:
+                break
             if not remaining():
                 raise UnavailableError(
                     f"{current_operation.get()}: the {request} in container {self.name!r} was not"
@@ -334,16 +346,18 @@ class Container:
                 if seen:
                     self._observe(request, answers, seen, clock() - started)
                 return seen
-            if answers[-1:] != [failure.status]:
+            if failure.status is None and answers[-1:] == [_THROTTLED]:
+                failure.throttled = True  # given up between two attempts of the SDK
+            elif answers[-1:] != [failure.status or 0]:
                 answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
+            # Whatever the last answer is: one that was not answered may have been applied.
+            maybe_stored |= request not in _READS and any(map(may_have_stored, answers))
             self._observe(request, answers, failure.headers, clock() - started)
             del answers[:-1]  # they are counted
             if failure.status is not None:
                 answered()
             if not failure.transient or last or not remaining():
-                # Raised outside the handler: the SDK's exceptions carry the request with its
-                # authorization header, and must not travel along as a context.
-                raise failure.translated(f"the {request} in container {self.name!r}")
+                break
             logger.info(
                 "%s: the %s in container %r is sent again after %s.",
                 current_operation.get(),
@@ -351,7 +365,11 @@ class Container:
                 self.name,
                 f"answer {failure.status}" if failure.status else "no answer",
             )
-        raise AssertionError("unreachable")
+        assert failure is not None
+        # Raised outside the handler: the SDK's exceptions carry the request with its
+        # authorization header, and must not travel along as a context.
+        what = f"the {request} in container {self.name!r}"
+        raise failure.translated(what, maybe_stored=maybe_stored)
 
     def _observe(
         self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float

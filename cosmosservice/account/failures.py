@@ -19,6 +19,14 @@ _TRANSIENT = frozenset({408, 410, 449, 500, 502, 503, 504})
 # document exists; there is no such database or container.
 _REPLICA_LAGS, _OWNER_MISSING = 1002, 1003
 
+_NOTHING = "Nothing was stored by this request."
+_NOT_KNOWN = "Whether it was stored is not known; sending it again is safe."
+
+
+def may_have_stored(status: int) -> bool:
+    """Whether a write that was answered so, or not at all (0), may have been applied."""
+    return not status or status in _TRANSIENT
+
 
 class Conflict(Exception):
     """409: the id exists."""
@@ -52,11 +60,13 @@ class Failure:
         self.status: int | None = None
         self.headers: Mapping[str, str] = {}
         self._sub_status: int | None = None
+        self.throttled = False  # given up after an answer that there are too many requests
         self.known = isinstance(error, (AzureError, TimeoutError))
         if isinstance(error, CosmosHttpResponseError):
             self.status = error.status_code
             self.headers = error.headers or {}
             self._sub_status = error.sub_status
+            self.throttled = self.status == 429
         elif isinstance(error, ClientAuthenticationError):  # Entra ID gave no token
             self.status = 401
 
@@ -68,7 +78,9 @@ class Failure:
             or (self.status == 404 and self._sub_status == _REPLICA_LAGS)
         )
 
-    def translated(self, what: str) -> Exception:
+    def translated(self, what: str, *, maybe_stored: bool) -> Exception:
+        """As an error of the service. `maybe_stored`: this attempt or an earlier one was perhaps
+        applied, though nobody was told."""
         if not self.known:
             return self._error
         status = self.status
@@ -79,37 +91,36 @@ class Failure:
         if status == 404 and self._sub_status not in (_REPLICA_LAGS, _OWNER_MISSING):
             return NotFound()
         what = f"{current_operation.get()}: {what}"
+        outcome = _NOT_KNOWN if maybe_stored else _NOTHING
         if status == 404 and self._sub_status == _OWNER_MISSING:
             return ContainerMismatchError(
-                f"{what} found no such database or container. Nothing was stored by this request."
+                f"{what} found no such database or container. {outcome}"
                 " Create it with `cosmosservice init`, or pass ensure='create'."
             )
         if status == 413:
             return TooLargeError(f"{what} was refused: the document has more than 2 MB.")
         if status == 403 and self._sub_status == 1014:
             return StorageError(
-                f"{what} was refused: the logical partition has reached its 20 GB. Nothing was"
-                " stored by this request. Purge old sessions of this user, or start a new session.",
+                f"{what} was refused: the logical partition has reached its 20 GB. {outcome}"
+                " Purge old sessions of this user, or start a new session.",
                 status=status,
             )
         if status in (401, 403):
             return AuthenticationError(
                 f"{what} was refused ({status}): the key or the identity is not accepted, or may"
-                " not do this. Nothing was stored by this request.",
+                f" not do this. {outcome}",
                 status=status,
             )
-        if status == 429:
+        if self.throttled:
             return ThrottledError(
                 f"{what} was throttled (429) until the retries were used up: the account's"
-                " request units are spent. Nothing was stored by this request.",
-                status=status,
+                f" request units are spent. {outcome}",
+                status=429,
             )
         if self.transient:
             reason = f"answer {status}" if status else self._silence
             return UnavailableError(
-                f"{what} could not be completed ({reason}). Whether it was stored is not known;"
-                " sending it again is safe.",
-                status=status,
+                f"{what} could not be completed ({reason}). {outcome}", status=status
             )
         return StorageError(f"{what} failed with {status}: {self.told}", status=status)
 

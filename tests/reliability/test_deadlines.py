@@ -6,7 +6,12 @@ import asyncio
 
 import pytest
 
-from cosmosservice.errors import StateUpdatePendingError, ThrottledError, UnavailableError
+from cosmosservice.errors import (
+    StateUpdatePendingError,
+    StorageError,
+    ThrottledError,
+    UnavailableError,
+)
 from tests.reliability.operations import THIS, WHO
 from tests.reliability.simulation import Process, simulate, store
 from tests.support.adk import event
@@ -57,6 +62,9 @@ def test_an_operation_ends_within_its_deadline(operation, opened, silence):
             await OPERATIONS[operation](process.service, session)
         assert loop.time() - began <= TIMEOUT + 0.001
         emulator.faults.clear()
+        if silence == "429 without end" and opened:
+            assert isinstance(told.value, ThrottledError)
+            assert "Nothing was stored" in str(told.value)
         return str(told.value)
 
     said = simulate(scene)
@@ -91,6 +99,47 @@ def test_a_silence_that_begins_in_the_middle_ends_too_and_nothing_acknowledged_i
         found = await Process(emulator).service.get_session(**THIS)
         stored = [each.content.parts[0].text for each in found.events]
         assert [each for each in stored if each in told] == told
+
+    simulate(scene)
+
+
+@pytest.mark.parametrize("timeout", [2.0, TIMEOUT])
+@pytest.mark.parametrize("then", [429, 403, 503, "silence"])
+@pytest.mark.parametrize("first", ["drop_after", "silent"])
+def test_an_error_does_not_deny_what_an_earlier_attempt_has_stored(first, then, timeout):
+    async def scene():
+        emulator = store()
+        process = Process(emulator, timeout=timeout)
+        session = await process.service.create_session(**THIS)
+        match = {"operation": "create", "container": "events"}
+        faults, later = emulator.faults, match | {"nth": 2, "times": None}
+        faults.drop_after(**match) if first == "drop_after" else faults.silent(
+            **match, when="after"
+        )
+        if then == 429:
+            faults.throttle(retry_after_ms=100, **later)
+        elif then == "silence":
+            faults.silent(**later)
+        else:
+            faults.fail(then, **later)
+        with pytest.raises(StorageError, match="Whether it was stored is not known"):
+            await process.service.append_event(session, event("x"))
+        faults.clear()
+        found = await Process(emulator).service.get_session(**THIS)
+        assert len(found.events) == 1
+
+    simulate(scene)
+
+
+def test_an_error_of_a_read_says_that_it_stored_nothing():
+    async def scene():
+        emulator = store()
+        process = Process(emulator, timeout=TIMEOUT)
+        await process.service.create_session(**THIS)
+        emulator.faults.silent(times=None)
+        with pytest.raises(UnavailableError, match="Nothing was stored by this request"):
+            await process.service.get_session(**THIS)
+        emulator.faults.clear()
 
     simulate(scene)
 
