@@ -113,9 +113,10 @@ def test_an_error_does_not_deny_what_an_earlier_attempt_has_stored(first, then, 
         session = await process.service.create_session(**THIS)
         match = {"operation": "create", "container": "events"}
         faults, later = emulator.faults, match | {"nth": 2, "times": None}
-        faults.drop_after(**match) if first == "drop_after" else faults.silent(
-            **match, when="after"
-        )
+        if first == "drop_after":
+            faults.drop_after(**match)
+        else:
+            faults.silent(**match, when="after")
         if then == 429:
             faults.throttle(retry_after_ms=100, **later)
         elif then == "silence":
