@@ -265,6 +265,36 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         owner = Owner.of(app_name, user_id)
         return await self._run("purge_memories", lambda store: store.purge(owner, session_id))
 
+    async def remember(
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        events: Sequence[Event],
+        *,
+        beginning: bool,
+        others: bool,
+    ) -> int:
+        """What a session service with `memory=` calls, and `cosmosservice memory follow`: adds the
+        events of a session that follow those of the call before, and says how many memories that
+        were.
+
+        Args:
+          beginning: they begin with the first event of the session.
+          others: another process may have added some of them.
+        """
+        owner = Owner.of(app_name, user_id)
+        entries = event_entries(events, None, self._ttl)
+        if not entries:
+            return 0
+        return await self._run(
+            "remember",
+            lambda store: store.remember(
+                owner, session_id, entries, continues=not beginning, others=others
+            ),
+            grace=GRACE,
+        )
+
     async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
         """What a purge of the session service on the same account calls."""
         try:

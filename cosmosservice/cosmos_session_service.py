@@ -31,6 +31,7 @@ from cosmosservice.data_converters.state_scopes import (
 from cosmosservice.errors import ConfigurationError, SessionNotFoundError
 from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.sessions.administration import Administration
+from cosmosservice.sessions.remembering import MemoryKeeper, SessionMemory
 from cosmosservice.sessions.session_objects import Holding, event_object, session_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
 from cosmosservice.sessions.store.feed_position import Scope
@@ -78,6 +79,7 @@ class SessionOptions(TypedDict, total=False):
     recent_events: int | None
     since_compaction: bool | None
     cache_bytes: int
+    memory: SessionMemory | None
     ensure: Ensure | None
     timeout: float | None
     on_request_charge: OnRequestCharge | None
@@ -113,6 +115,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         recent_events: int | None = None,
         since_compaction: bool | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        memory: SessionMemory | None = None,
         ensure: Ensure | None = None,
         timeout: float | None = None,
         preferred_regions: Sequence[str] | None = None,
@@ -138,6 +141,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
           since_compaction: a get without a config loads only what ADK's summaries of old events
             do not cover. The prompt stays the same. Default: COSMOSDB_SINCE_COMPACTION, or False.
           cache_bytes: how much of what it has read the service keeps in memory.
+          memory: the CosmosMemoryService to which events are added when they are appended, in the
+            background. Default: none.
           ensure: "create" missing containers, "verify" them, or "never" check. Default: create
             with a key, verify with Entra ID, which may not create.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
@@ -155,7 +160,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         _check_ttl(ttl)
         if recent_events is not None and recent_events < 0:
             raise ConfigurationError("recent_events is a number of events, or None for all.")
+        if memory is not None and not isinstance(memory, SessionMemory):
+            raise ConfigurationError("memory is a CosmosMemoryService.")
         self._ttl = ttl
+        self._memory = memory
         self._recent_events = recent_events
         settings = self._take_account(
             account,
@@ -182,7 +190,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             raise ConfigurationError("recent_events and since_compaction exclude each other.")
         self._since_compaction = since_compaction
         self._stores = SessionStores(
-            settings, cache_bytes=cache_bytes, rebase=on_conflict == "rebase"
+            settings,
+            cache_bytes=cache_bytes,
+            rebase=on_conflict == "rebase",
+            keeper=None if memory is None else MemoryKeeper(memory),
         )
 
     @classmethod
@@ -196,7 +207,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
 
     @property
     def _erasers(self) -> Sequence[Eraser]:
-        return self._account.erasers
+        return self._account.erasers_of(self._memory)
 
     # --- BaseSessionService
 
@@ -454,7 +465,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         return await self._run("get_user_state", lambda store: store.reader.user_state(key))
 
     async def flush(self) -> None:
-        """Waits until the session documents have caught up with what this process appended.
+        """Waits until the session documents, and the memory service of `memory=`, have caught up
+        with what this process appended.
 
         On the event loop of a block: with what that loop appended, and all others. On another
         loop: with what loops outside of the block appended.

@@ -41,6 +41,9 @@ OnRequestCharge = Callable[[RequestCharge], None]
 class Store(Protocol):
     """What a service keeps on one event loop."""
 
+    async def settle(self) -> None:
+        """Hands over what other stores keep, while those are open."""
+
     async def close(self) -> None:
         """Writes what is due."""
 
@@ -174,6 +177,8 @@ class CosmosAccount:
     async def close(self) -> None:
         """Waits for the calls under way, writes what is due and closes the connection. The next
         use opens it again."""
+        for each in self._open_homes():
+            await each.run(lambda host: host.settle())
         home, self._home, self._blocks = self._home, None, 0
         if home is not None:
             await home.close()
@@ -215,9 +220,12 @@ class CosmosAccount:
         """From now on the service erases what it keeps of a session or a user that is purged."""
         self._erasers.add(service)
 
-    @property
-    def erasers(self) -> list[Eraser]:
-        return list(self._erasers) if self._erase_together else []
+    def erasers_of(self, companion: Eraser | None) -> list[Eraser]:
+        """Who erases with a session service: the services on this account, and its companion on
+        another one."""
+        if not self._erase_together:
+            return []
+        return list({*self._erasers} | ({companion} if companion is not None else set()))
 
     async def run(
         self,

@@ -110,6 +110,9 @@ class ArtifactStore:
         found = await self.versions.find(key, version)
         return None if found is None else artifact_version(key, found)
 
+    async def settle(self) -> None:
+        """Nothing is for others."""
+
     async def close(self) -> None:
         for bodies in self._bodies.values():
             closing = getattr(bodies, "close", None)

@@ -23,10 +23,15 @@ class Closable(Protocol):
     async def close(self) -> None: ...
 
 
+class Settling(Closable, Protocol):
+    async def settle(self) -> None:
+        """Hands over what other stores keep, while those are open."""
+
+
 C = TypeVar("C", bound=Closable)
 C_contra = TypeVar("C_contra", contravariant=True)
-S = TypeVar("S", bound=Closable)
-S_co = TypeVar("S_co", bound=Closable, covariant=True)
+S = TypeVar("S", bound=Settling)
+S_co = TypeVar("S_co", bound=Settling, covariant=True)
 
 
 class StoreFactory(Protocol[C_contra, S_co]):
@@ -97,6 +102,12 @@ class Host(Generic[C]):
         store = await entry.opened.take()
         if store is not None:
             await store.close()
+
+    async def settle(self) -> None:
+        """To be called before `close`: one store may have something for another."""
+        for entry in list(self._stores.values()):
+            if entry.opened.value is not None:
+                await entry.opened.value.settle()
 
     async def close(self) -> None:
         """The stores first: they may have something to write."""

@@ -144,6 +144,7 @@ class _Thread:
             _running.discard(self)
 
     async def _wind_up(self) -> None:
+        await self.host.settle()
         with self._guard:
             if self.host.life.ended:
                 return

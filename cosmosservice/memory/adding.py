@@ -34,15 +34,28 @@ class Adding:
         self._container = container
         self._known = known
 
-    async def session(self, owner: Owner, session_id: str, entries: Sequence[Entry]) -> list[Added]:
+    async def session(
+        self,
+        owner: Owner,
+        session_id: str,
+        entries: Sequence[Entry],
+        *,
+        continues: bool = False,
+        others: bool = False,
+    ) -> list[Added]:
         """A session so far, or its last part. Its last memory is written when the others are
         stored, and says from which one on nothing is missing before it (`complete`): that need not
-        be sent again, by whatever process."""
+        be sent again, by whatever process.
+
+        With `continues`, the caller knows that these follow what is stored; with `others`, that
+        some may have been stored by another process since.
+        """
         if not entries:
             return []
         name = documents.conversation_of(session_id)
-        conversation = await self._conversation(owner, name)
+        conversation = await self._conversation(owner, name, others=others)
         ids = [entry.document_id for entry in entries]
+        begin = conversation.begin_of(ids, continues=continues)
         new = [
             (entry, place)
             for entry, (place, stored) in zip(entries, conversation.placed(ids), strict=True)
@@ -51,11 +64,11 @@ class Adding:
         if not new:
             return []
         added = await self._add_all(owner, session_id, name, conversation, new[:-1])
-        complete = ids[0] if new[-1][0] is entries[-1] else None
+        complete = begin if new[-1][0] is entries[-1] else None
         added += await self._add_all(
             owner, session_id, name, conversation, new[-1:], complete=complete
         )
-        conversation.complete = [*conversation.complete[-_MOST_COMPLETE:], (ids[0], ids[-1])]
+        conversation.complete = [*conversation.complete[-_MOST_COMPLETE:], (begin, ids[-1])]
         return added
 
     async def events(
@@ -82,19 +95,19 @@ class Adding:
 
         return await self._together(owner, [add(entry) for entry in entries])
 
-    async def _conversation(self, owner: Owner, name: str) -> Conversation:
-        """What is known to be stored of it; by one small query, if this process does not know."""
+    async def _conversation(self, owner: Owner, name: str, *, others: bool = False) -> Conversation:
+        """What is known to be stored of it; by one small query, if this process does not know or
+        `others` may have added to it."""
         known = self._known.conversation(owner.key, name)
-        if known is not None:
+        if known is not None and not others:
             return known
         first, end = documents.places_of(name)
         tail = await self._container.query(queries.TAIL, {"first": first, "end": end}, owner.key)
-        found = Conversation()
+        found = known or Conversation()
         for row in tail:
             found.note(row["id"], documents.parse_place(row["at"])[1])
-        found.complete = [
-            (row["complete"], row["id"]) for row in reversed(tail) if row.get("complete")
-        ]
+        told = [(row["complete"], row["id"]) for row in reversed(tail) if row.get("complete")]
+        found.complete = [each for each in found.complete if each not in told] + told
         return self._known.learn(owner.key, name, found)
 
     async def _add_all(

@@ -32,6 +32,16 @@ class Conversation:
         self.stored[document_id] = place
         self.next_place = max(self.next_place, place + 1)
 
+    def begin_of(self, ids: Sequence[str], *, continues: bool) -> str:
+        """From which document on nothing is missing up to the last of these, once they are stored.
+        With `continues`, they are known to follow what is stored."""
+        given = set(ids)
+        for first, last in reversed(self.complete):
+            follows = continues and self.stored.get(last) == self.next_place - 1
+            if (last in given and first not in given) or follows:
+                return first
+        return ids[0]
+
     def placed(self, ids: Sequence[str]) -> list[tuple[int, bool]]:
         """The place of each of a session's documents, and whether it is certain to be stored."""
         known = {at: self.stored[each] for at, each in enumerate(ids) if each in self.stored}

@@ -44,11 +44,30 @@ class MemoryStore:
         self._forgetting = Forgetting(container)
         self.vectors = vectors
 
+    async def settle(self) -> None:
+        """Nothing is for others."""
+
     async def close(self) -> None:
         """Nothing is due: what was acknowledged is stored."""
 
     async def add_session(self, owner: Owner, session_id: str, entries: Sequence[Entry]) -> None:
         await self._embed(await self._adding.session(owner, session_id, entries))
+
+    async def remember(
+        self,
+        owner: Owner,
+        session_id: str,
+        entries: Sequence[Entry],
+        *,
+        continues: bool,
+        others: bool,
+    ) -> int:
+        """Adds what follows in a session, and says how many memories that were."""
+        added = await self._adding.session(
+            owner, session_id, entries, continues=continues, others=others
+        )
+        await self._embed(added)
+        return len(added)
 
     async def add_events(
         self, owner: Owner, session_id: str | None, entries: Sequence[Entry]

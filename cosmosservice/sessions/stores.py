@@ -10,6 +10,7 @@ from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CO
 if TYPE_CHECKING:
     from cosmosservice.account.connection import Connection
     from cosmosservice.account.settings import Settings
+    from cosmosservice.sessions.store.remembering import Keeper
     from cosmosservice.sessions.store.store import SessionStore
 
 # Operations that end within the timeout. Others work through as much as there is.
@@ -24,12 +25,15 @@ _ON_EVENTS = frozenset({"append_event", "iter_events", "watch"})
 class SessionStores:
     """Names the containers of a session service, and opens its stores."""
 
-    def __init__(self, settings: Settings, *, cache_bytes: int, rebase: bool) -> None:
+    def __init__(
+        self, settings: Settings, *, cache_bytes: int, rebase: bool, keeper: Keeper | None = None
+    ) -> None:
         self._session_container = settings.session_container
         self._conversation_container = settings.conversation_container
         self._timeout = settings.timeout
         self._cache_bytes = cache_bytes
         self._rebase = rebase
+        self._keeper = keeper
 
     async def open(self, connection: Connection) -> SessionStore:
         from cosmosservice.sessions.store.store import SessionStore
@@ -42,6 +46,7 @@ class SessionStores:
             timeout=self._timeout,
             cache_bytes=self._cache_bytes,
             rebase=self._rebase,
+            keeper=self._keeper,
         )
 
     @property

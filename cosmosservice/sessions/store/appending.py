@@ -32,6 +32,7 @@ from cosmosservice.sessions.store.log_view import LogViews
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.records import Record, is_deleted
+from cosmosservice.sessions.store.remembering import Remembering
 from cosmosservice.sessions.store.session_documents import SessionDocuments
 from cosmosservice.sessions.store.sizes import Sizes
 from cosmosservice.sessions.store.state_documents import StateDocuments, record_changes
@@ -66,6 +67,7 @@ class Appending:
         reader: SessionReader,
         sizes: Sizes,
         clock: HybridClock,
+        remembering: Remembering | None,
         *,
         rebase: bool,
     ) -> None:
@@ -78,6 +80,7 @@ class Appending:
         self._reader = reader
         self._sizes = sizes
         self._clock = clock
+        self._remembering = remembering
         self._rebase = rebase
         self._locks = Locks()
 
@@ -129,6 +132,8 @@ class Appending:
     async def _follow(self, key: SessionKey, stored: Record) -> None:
         """Makes the documents follow the log: shared state now, the session document soon."""
         self._projector.schedule(key, stored.incarnation, appended=stored.seq)
+        if self._remembering is not None:
+            self._remembering.schedule(key, stored)
         if not stored.deltas.has_shared:
             return
         try:

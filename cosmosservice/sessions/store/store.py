@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -9,6 +11,7 @@ from cosmosservice.account import telemetry
 from cosmosservice.account.cache import Cache
 from cosmosservice.account.container import Container
 from cosmosservice.account.server_clock import ServerClock
+from cosmosservice.hosting.host import CLOSE_TIMEOUT
 from cosmosservice.sessions.store.appending import Appending
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.creating import Creating
@@ -25,6 +28,7 @@ from cosmosservice.sessions.store.listing import Listing
 from cosmosservice.sessions.store.log_view import LogViews
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.reading import SessionReader
+from cosmosservice.sessions.store.remembering import Keeper, Remembering
 from cosmosservice.sessions.store.retention import renew_records
 from cosmosservice.sessions.store.session_documents import SessionDocuments
 from cosmosservice.sessions.store.sizes import Sizes
@@ -44,6 +48,7 @@ class SessionStore:
         timeout: float,
         cache_bytes: int,
         rebase: bool,
+        keeper: Keeper | None = None,
     ) -> None:
         self.sessions, self.events = sessions, events
         self.erase_remnants = erase_remnants
@@ -72,6 +77,7 @@ class SessionStore:
         self.iterating = Iterating(self.reader, log)
         self.history = History(self.reader)
         self.sizes = Sizes(documents, states, views)
+        self.remembering = None if keeper is None else Remembering(keeper, log, views, timeout)
         self.creating = Creating(
             documents, states, values, views, self.lifecycle, self.sizes, stamps
         )
@@ -85,13 +91,27 @@ class SessionStore:
             self.reader,
             self.sizes,
             stamps,
+            self.remembering,
             rebase=rebase,
         )
         self.listing = Listing(sessions, documents, states, values, self.projector, stamps)
 
+    async def settle(self) -> None:
+        """Hands over what the memory service keeps. What that does not take in time is handed over
+        with the next append to its session."""
+        if self.remembering is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.remembering.flush(), CLOSE_TIMEOUT)
+
     async def close(self) -> None:
-        await self.flush()
+        await self.settle()
+        await self._follow()
 
     async def flush(self) -> None:
+        if self.remembering is not None:
+            await self.remembering.flush()
+        await self._follow()
+
+    async def _follow(self) -> None:
         await self.projector.flush()
         await self.states.settle()
