@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import sys
 from typing import Any
@@ -111,6 +112,64 @@ def forget(
             f"Erase the memories of {what} of user {user_id!r} for good?", abort=True, err=True
         )
     run(memory_work.purge(uri, app_name, user_id, session_id))
+
+
+@memory.command()
+@click.option("--app", "app_name", required=True, help="Name of the app.")
+@click.option("--user", "user_id", help="Only of this user.")
+@click.option("--session", "session_id", help="Only of this session, with --user.")
+@click.option("--once", is_flag=True, help="Stop when everything that is there was added.")
+@click.option(
+    "--since",
+    type=click.Choice(["beginning", "now"]),
+    help="Where to begin. Default: where it was, and the first time at the beginning.",
+)
+@click.option(
+    "--interval",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds between two reads.",
+)
+@click.option(
+    "--embedder", metavar="MODULE:NAME", help="The embedder of the memory service, if it has one."
+)
+@uri_option
+@json_option
+def follow(
+    uri: str | None,
+    app_name: str,
+    user_id: str | None,
+    session_id: str | None,
+    since: str | None,
+    once: bool,
+    interval: float,
+    embedder: str | None,
+    as_json: bool,
+) -> None:
+    """Add what is appended to sessions to memory as it comes, until Ctrl-C.
+
+    Of an app, of a --user, or of one --session. It goes on where it was, also after a crash: what
+    was added already is not stored again. With --json it tells what was done, line by line.
+    """
+    from cosmosservice.cli import following
+
+    if session_id is not None and user_id is None:
+        raise click.UsageError("A --session needs the --user to whom it belongs.")
+    with contextlib.suppress(KeyboardInterrupt):
+        run(
+            following.follow(
+                uri,
+                app_name,
+                user_id,
+                session_id,
+                since=since,
+                once=once,
+                interval=interval,
+                embedder=embedder,
+                as_json=as_json,
+            )
+        )
 
 
 @memory.command()

@@ -88,7 +88,7 @@ async def purge(uri: str | None, app_name: str, user_id: str, session_id: str | 
 
 async def embed(uri: str | None, app_name: str | None, user_id: str | None, named: str) -> bool:
     """Returns whether no vector is missing any more."""
-    embedder = _imported(named)
+    embedder = imported(named)
     with bar("Embedding") as progress:
         async with service_of(uri, embedder=embedder) as service:
             report = await service.embed_missing(
@@ -98,7 +98,7 @@ async def embed(uri: str | None, app_name: str | None, user_id: str | None, name
     return report.missing == report.embedded
 
 
-def _imported(named: str) -> Embedder:
+def imported(named: str) -> Embedder:
     module, _, name = named.partition(":")
     sys.path.insert(0, "")  # as python -m does: the agent's code is often just here
     try:

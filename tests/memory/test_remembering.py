@@ -148,19 +148,18 @@ async def test_a_process_that_left_something_out_catches_up_itself(
 
 async def test_a_failure_is_retried_without_another_event(process, session, emulator, monkeypatch):
     monkeypatch.setattr(remembering, "BACKGROUND", remembering.BACKGROUND.__class__(6, 0.0, 0.0))
-    tried = []
+    failures, again = iter([UnavailableError("not now")]), threading.Event()
     really = process.memory.remember
 
     async def fails_once(*names, **options):
-        tried.append(names)
-        if len(tried) == 1:
-            raise UnavailableError("not now")
+        for failure in failures:
+            raise failure
+        again.set()
         return await really(*names, **options)
 
     monkeypatch.setattr(process.memory, "remember", fails_once)
     await process.say(session, "One")
-    while len(tried) < 2:
-        await asyncio.sleep(0.01)
+    await asyncio.to_thread(again.wait, 20)
     await process.sessions.flush()
     assert kept(emulator) == ["One"]
 
@@ -254,9 +253,7 @@ asyncio.run(main())
         assert kept(emulator) == ["One"]
 
 
-async def test_a_memory_that_hangs_does_not_hang_the_close(
-    process, session, emulator, monkeypatch
-):
+async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, emulator, monkeypatch):
     monkeypatch.setattr("cosmosservice.sessions.store.store.CLOSE_TIMEOUT", 0.05)
     lose(process, monkeypatch)
     await process.say(session, "One")

@@ -1,0 +1,191 @@
+"""`cosmosservice memory follow`: adds what is appended to sessions to memory, as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+
+from google.adk.sessions.base_session_service import GetSessionConfig
+
+from cosmosservice import CosmosMemoryService, CosmosSessionService, SessionChange, SessionWatch
+from cosmosservice.account.retries import BACKGROUND
+from cosmosservice.cli import session_work
+from cosmosservice.cli.console import UsageProblem, counted, err, print_json
+from cosmosservice.cli.memory_work import imported, service_of
+from cosmosservice.errors import ThrottledError, UnavailableError
+from cosmosservice.hosting.concurrency import together
+from cosmosservice.memory.positions import Positions
+from cosmosservice.sessions.store.feed_position import Scope
+
+_AT_ONCE: Final = 16  # sessions
+_MOST: Final = 500  # changes between two positions
+
+
+async def follow(
+    uri: str | None,
+    app_name: str,
+    user_id: str | None,
+    session_id: str | None,
+    *,
+    since: str | None,
+    once: bool,
+    interval: float,
+    embedder: str | None,
+    as_json: bool,
+) -> None:
+    made = None if embedder is None else imported(embedder)
+    scope = Scope.named(app_name, user_id, session_id)
+    async with (
+        session_work.service_of(uri) as sessions,
+        service_of(uri, writes=True, embedder=made) as memory,
+    ):
+        start = since or await _position(memory, scope) or "beginning"
+        try:
+            watch = sessions.watch(
+                app_name=app_name,
+                user_id=user_id,
+                session_id=session_id,
+                since=start,
+                interval=interval,
+                follow=not once,
+            )
+            await watch.ready()
+        except ValueError as wrong:
+            raise UsageProblem(
+                f"{wrong} To read everything again, which stores nothing twice, say --since"
+                " beginning."
+            ) from None
+        follower = _Follower(sessions, memory)
+        try:
+            with err.status("Following …") as status:
+                async for changes in _together(watch):
+                    done = await _taken(follower, changes, patient=not once)
+                    await _keep_position(memory, scope, watch)
+                    status.update(f"Following … {follower.total}")
+                    if as_json:
+                        print_json(done.fields)
+            await _keep_position(memory, scope, watch)
+        finally:
+            err.print(f"{follower.total}.")
+
+
+@dataclass
+class Followed:
+    """What was done with some changes."""
+
+    events: int = 0  # that were read
+    stored: int = 0  # memories that were not there
+    erased: int = 0  # documents of memories whose sessions were purged
+
+    @property
+    def fields(self) -> dict[str, int]:
+        return {"events": self.events, "stored": self.stored, "erased": self.erased}
+
+    def __str__(self) -> str:
+        read = f"{counted(self.events, 'event')} read, {self.stored:,} stored as memories"
+        gone = f", {counted(self.erased, 'document')} erased" if self.erased else ""
+        return read + gone
+
+
+class _Follower:
+    """Adds events to memory, and erases memories of sessions that were purged since."""
+
+    def __init__(self, sessions: CosmosSessionService, memory: CosmosMemoryService) -> None:
+        self._sessions, self._memory = sessions, memory
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self.total = Followed()
+
+    async def take(self, changes: list[SessionChange]) -> Followed:
+        """Side by side for different sessions, in their order for each."""
+        of_sessions: dict[tuple[str, str], list[SessionChange]] = {}
+        for change in changes:
+            of_sessions.setdefault((change.user_id, change.session_id), []).append(change)
+        done = Followed()
+        await together(*(self._of_session(each, done) for each in of_sessions.values()))
+        self.total.events += done.events
+        self.total.stored += done.stored
+        self.total.erased += done.erased
+        return done
+
+    async def _of_session(self, changes: list[SessionChange], done: Followed) -> None:
+        async with self._slots:
+            run: list[SessionChange] = []
+            for change in changes:
+                if change.kind == "event":
+                    run.append(change)
+                elif change.kind == "purged":
+                    await self._add(run, done)
+                    run = []
+                    await self._purged(change, done)
+            await self._add(run, done)
+
+    async def _add(self, run: list[SessionChange], done: Followed) -> None:
+        events = [change.event for change in run if change.event is not None]
+        if not events:
+            return
+        first = run[0]
+        done.events += len(events)
+        done.stored += await self._memory.remember(
+            first.app_name,
+            first.user_id,
+            first.session_id,
+            events,
+            beginning=first.revision == 1,
+            others=False,
+        )
+
+    async def _purged(self, change: SessionChange, done: Followed) -> None:
+        """Unless another session has its name now: then that one's predecessor was purged."""
+        living = await self._sessions.get_session(
+            app_name=change.app_name,
+            user_id=change.user_id,
+            session_id=change.session_id,
+            config=GetSessionConfig(num_recent_events=0),
+        )
+        if living is None:
+            done.erased += await self._memory.erase(
+                change.app_name, change.user_id, [change.session_id]
+            )
+
+
+async def _taken(follower: _Follower, changes: list[SessionChange], *, patient: bool) -> Followed:
+    """A follower waits for a store that does not answer."""
+    for attempt in itertools.count(1):
+        try:
+            return await follower.take(changes)
+        except (UnavailableError, ThrottledError) as problem:
+            if not patient:
+                raise
+            err.print(
+                f"Memories cannot be stored now ({type(problem).__name__}). They are tried again;"
+                " nothing is lost."
+            )
+        await asyncio.sleep(BACKGROUND.seconds(attempt))
+    raise AssertionError("unreachable")
+
+
+async def _together(watch: SessionWatch) -> AsyncIterator[list[SessionChange]]:
+    """What can be had without waiting, at least one."""
+    async for first in watch:
+        changes = [first]
+        with contextlib.suppress(TimeoutError, StopAsyncIteration):
+            while len(changes) < _MOST:
+                async with asyncio.timeout(0):  # a cancelled anext loses nothing
+                    changes.append(await anext(watch))
+        yield changes
+
+
+async def _position(memory: CosmosMemoryService, scope: Scope) -> str | None:
+    return await memory._run("follow", lambda store: Positions(store.container).get(scope.digest))
+
+
+async def _keep_position(memory: CosmosMemoryService, scope: Scope, watch: SessionWatch) -> None:
+    place = watch.continuation
+    if place is not None:
+        await memory._run(
+            "follow", lambda store: Positions(store.container).put(scope.digest, place)
+        )

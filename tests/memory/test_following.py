@@ -1,0 +1,221 @@
+"""`cosmosservice memory follow`: what is appended becomes a memory, also after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosMemoryService, CosmosSessionService
+from cosmosservice.cli import following
+from cosmosservice.cli.commands import cli
+from cosmosservice.errors import UnavailableError
+from tests.memory.raw import documents_of
+from tests.support.adk import event
+
+ADA = {"app_name": "shop", "user_id": "ada"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty working folder, with COSMOSDB_* pointing to an embedded store in it."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COSMOSDB_ENDPOINT", "embedded:store.db")
+
+
+def follow(*options: str) -> SimpleNamespace:
+    arguments = ["memory", "follow", "--app", "shop", *(options or ["--once"])]
+    result = CliRunner().invoke(cli, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return SimpleNamespace(code=result.exit_code, out=result.stdout, err=result.stderr)
+
+
+async def append(*texts: str, session_id: str = "s", user_id: str = "ada") -> list[str]:
+    """Returns the ids of the events."""
+    async with CosmosSessionService.embedded("store.db") as service:
+        name = {"app_name": "shop", "user_id": user_id, "session_id": session_id}
+        session = await service.get_session(**name) or await service.create_session(**name)
+        made = [await service.append_event(session, event(text)) for text in texts]
+        return [each.id for each in made]
+
+
+def say(*texts: str, **names: str) -> list[str]:
+    return asyncio.run(append(*texts, **names))
+
+
+def with_sessions(work) -> None:
+    async def use() -> None:
+        async with CosmosSessionService.embedded("store.db") as service:
+            await work(service)
+
+    asyncio.run(use())
+
+
+def kept() -> list[str]:
+    with Emulator("store.db") as emulator:
+        found = [each for each in documents_of(emulator) if each["kind"] == "memory"]
+    return [each["content"]["parts"][0]["text"] for each in sorted(found, key=lambda d: d["at"])]
+
+
+def test_what_is_there_is_added_and_then_what_is_new():
+    say("One", "Two")
+    assert follow().err == "2 events read, 2 stored as memories.\n"
+    assert follow().err == "0 events read, 0 stored as memories.\n"
+    say("Three")
+    assert follow().err == "1 event read, 1 stored as memories.\n"
+    assert kept() == ["One", "Two", "Three"]
+
+
+def test_only_a_user_or_a_session_may_be_followed():
+    say("One")
+    say("Two", session_id="t")
+    say("Three", user_id="bob")
+    follow("--once", "--user", "ada", "--session", "t")
+    assert kept() == ["Two"]
+    follow("--once", "--user", "ada")
+    assert sorted(kept()) == ["One", "Two"]
+    wrong = follow("--once", "--session", "t")
+    assert (wrong.code, "needs the --user" in wrong.err) == (2, True)
+
+
+def test_a_follower_may_begin_now():
+    say("One")
+    follow("--once", "--since", "now")
+    say("Two")
+    follow()
+    assert kept() == ["Two"]
+    assert follow("--once", "--since", "beginning").err == "2 events read, 1 stored as memories.\n"
+
+
+def test_scripts_get_json():
+    say("One", "Two")
+    (line,) = follow("--once", "--json").out.splitlines()
+    assert json.loads(line) == {"events": 2, "stored": 2, "erased": 0}
+
+
+def test_it_goes_on_where_it_was_killed(monkeypatch):
+    """Killed after memories were stored and before it was kept how far it had come."""
+
+    async def killed(*_):
+        raise SystemExit(137)
+
+    say("One", "Two")
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "_keep_position", killed)
+        assert follow().code == 137
+    assert kept() == ["One", "Two"]
+    say("Three")
+    assert follow().err == "3 events read, 1 stored as memories.\n"
+    assert kept() == ["One", "Two", "Three"]
+
+
+def test_it_follows_until_it_is_stopped(capsys, monkeypatch):
+    monkeypatch.setattr(following, "BACKGROUND", following.BACKGROUND.__class__(6, 0.0, 0.0))
+    options = {"since": None, "once": False, "interval": 0.01, "embedder": None, "as_json": False}
+    really = CosmosMemoryService.remember
+    failures = iter([UnavailableError("private")])
+
+    async def unsteady(self, *names, **more):
+        for failure in failures:
+            raise failure
+        return await really(self, *names, **more)
+
+    monkeypatch.setattr(CosmosMemoryService, "remember", unsteady)
+
+    keep = following._keep_position
+
+    async def use() -> None:
+        positions: asyncio.Queue[None] = asyncio.Queue()
+
+        async def kept_position(*where):
+            await keep(*where)
+            positions.put_nowait(None)
+
+        monkeypatch.setattr(following, "_keep_position", kept_position)
+        await append("One")
+        task = asyncio.create_task(following.follow(None, "shop", None, None, **options))
+        async with asyncio.timeout(20):
+            await positions.get()
+            await append("Two")
+            await positions.get()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(use())
+    assert kept() == ["One", "Two"]
+    told = capsys.readouterr().err
+    assert "cannot be stored now (UnavailableError)" in told
+    assert "private" not in told
+    assert "2 events read, 2 stored as memories." in told
+
+
+def test_what_was_erased_does_not_come_back_when_everything_is_read_again():
+    (secret, *_) = say("my secret", "something else")
+    say("another secret", session_id="purged")
+    follow()
+
+    async def erase(service):
+        memory = CosmosMemoryService(account=service.account)
+        await memory.delete_memory(**ADA, memory_id=secret)
+        report = await service.purge_session(**ADA, session_id="purged")
+        assert report.companions == 1
+
+    with_sessions(erase)
+    follow("--once", "--since", "beginning")
+    assert kept() == ["something else"]
+    with Emulator("store.db") as emulator:
+        assert "secret" not in str(documents_of(emulator))
+
+
+def test_memories_of_a_session_go_that_was_purged_without_them():
+    """Its events were read before the purge and added after it, or the purge knew no memories."""
+    say("my secret")
+    follow()
+    with_sessions(lambda service: service.purge_session(**ADA, session_id="s"))
+    assert kept() == ["my secret"]
+    assert follow().err == "0 events read, 0 stored as memories, 1 document erased.\n"
+    assert kept() == []
+
+
+def test_the_purge_of_a_predecessor_leaves_the_session_that_has_its_name():
+    import datetime
+
+    say("Old")
+    with_sessions(lambda service: service.delete_session(**ADA, session_id="s"))
+    say("New")
+    follow()
+    with_sessions(lambda service: service.purge_deleted(older_than=datetime.timedelta(0)))
+    follow()
+    assert "New" in kept()
+
+
+def test_a_position_in_another_container_is_explained():
+    say("One")
+    follow()
+    from azure.cosmos import CosmosClient
+
+    with (
+        Emulator("store.db") as emulator,
+        CosmosClient(
+            emulator.endpoint,
+            credential=emulator.key,
+            transport=emulator.transport(),
+            enable_endpoint_discovery=False,
+        ) as client,
+    ):
+        client.get_database_client("adk").delete_container("events")
+    say("Two", session_id="t")
+    wrong = follow()
+    assert wrong.code == 2
+    assert "say --since beginning" in " ".join(wrong.err.split())
+    assert follow("--once", "--since", "beginning").code == 0
+    assert sorted(kept()) == ["One", "Two"]
