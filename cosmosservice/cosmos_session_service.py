@@ -207,7 +207,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
 
     @property
     def _erasers(self) -> Sequence[Eraser]:
-        return self._account.erasers_of(self._memory)
+        found = self._account.erasers
+        if self._memory is None or self._memory in found or not self._account.erases_together:
+            return found
+        return [*found, self._memory]  # it is on another account
 
     # --- BaseSessionService
 

@@ -220,12 +220,13 @@ class CosmosAccount:
         """From now on the service erases what it keeps of a session or a user that is purged."""
         self._erasers.add(service)
 
-    def erasers_of(self, companion: Eraser | None) -> list[Eraser]:
-        """Who erases with a session service: the services on this account, and its companion on
-        another one."""
-        if not self._erase_together:
-            return []
-        return list({*self._erasers} | ({companion} if companion is not None else set()))
+    @property
+    def erases_together(self) -> bool:
+        return self._erase_together
+
+    @property
+    def erasers(self) -> list[Eraser]:
+        return list(self._erasers) if self._erase_together else []
 
     async def run(
         self,

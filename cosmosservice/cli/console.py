@@ -98,6 +98,13 @@ uri_option = click.option(
     metavar="URI",
     help="cosmosdb://…; without it COSMOSDB_* of the environment and .env say where.",
 )
+interval_option = click.option(
+    "--interval",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds between two reads.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="For scripts: JSON on stdout.")
 
 

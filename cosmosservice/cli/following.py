@@ -27,10 +27,10 @@ _MOST: Final = 500  # changes between two positions
 
 async def follow(
     uri: str | None,
-    app_name: str,
     user_id: str | None,
     session_id: str | None,
     *,
+    app_name: str,
     since: str | None,
     once: bool,
     interval: float,

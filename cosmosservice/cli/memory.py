@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cosmosservice.cli.console import FAILED, Command, json_option, run, uri_option
+from cosmosservice.cli.console import FAILED, Command, interval_option, json_option, run, uri_option
 
 
 def one_user(command: Command) -> Command:
@@ -124,29 +124,13 @@ def forget(
     type=click.Choice(["beginning", "now"]),
     help="Where to begin. Default: where it was, and the first time at the beginning.",
 )
-@click.option(
-    "--interval",
-    default=1.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="Seconds between two reads.",
-)
+@interval_option
 @click.option(
     "--embedder", metavar="MODULE:NAME", help="The embedder of the memory service, if it has one."
 )
 @uri_option
 @json_option
-def follow(
-    uri: str | None,
-    app_name: str,
-    user_id: str | None,
-    session_id: str | None,
-    since: str | None,
-    once: bool,
-    interval: float,
-    embedder: str | None,
-    as_json: bool,
-) -> None:
+def follow(uri: str | None, user_id: str | None, session_id: str | None, **options: Any) -> None:
     """Add what is appended to sessions to memory as it comes, until Ctrl-C.
 
     Of an app, of a --user, or of one --session. It goes on where it was, also after a crash: what
@@ -157,19 +141,7 @@ def follow(
     if session_id is not None and user_id is None:
         raise click.UsageError("A --session needs the --user to whom it belongs.")
     with contextlib.suppress(KeyboardInterrupt):
-        run(
-            following.follow(
-                uri,
-                app_name,
-                user_id,
-                session_id,
-                since=since,
-                once=once,
-                interval=interval,
-                embedder=embedder,
-                as_json=as_json,
-            )
-        )
+        run(following.follow(uri, user_id, session_id, **options))
 
 
 @memory.command()

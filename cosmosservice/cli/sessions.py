@@ -16,6 +16,7 @@ from cosmosservice.cli.console import (
     age,
     example,
     interruptible,
+    interval_option,
     json_option,
     run,
     uri_option,
@@ -138,13 +139,7 @@ def fork(
     type=click.IntRange(0),
     help="Events of the SESSION to begin with, without --since.",
 )
-@click.option(
-    "--interval",
-    default=1.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="Seconds between two reads.",
-)
+@interval_option
 @uri_option
 @json_option
 def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: Any) -> None:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 import pytest
 
 from cosmosservice import CosmosMemoryService
 from tests.support.stores import CosmosStore
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty working folder, with COSMOSDB_* pointing to an embedded store in it."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COSMOSDB_ENDPOINT", "embedded:store.db")
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
 
 
 @pytest.fixture

@@ -22,3 +22,9 @@ def documents_of(
     ) as client:
         proxy = client.get_database_client(database).get_container_client(container)
         return RawContainer(proxy, "owner").all()
+
+
+def memories_of(emulator: Emulator) -> list[str]:
+    """What memories say, in the order of their places."""
+    found = [each for each in documents_of(emulator) if each["kind"] == "memory"]
+    return [each["content"]["parts"][0]["text"] for each in sorted(found, key=lambda d: d["at"])]

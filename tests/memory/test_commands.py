@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from types import SimpleNamespace
 
@@ -16,14 +15,8 @@ WHO = ("--app", "shop", "--user", "ada")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty working folder, with COSMOSDB_* pointing to an embedded store in it."""
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("COSMOSDB_ENDPOINT", "embedded:store.db")
-    monkeypatch.setenv("COLUMNS", "200")
-    return tmp_path
+def here(folder):
+    """All of these are commands in an empty folder."""
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from types import SimpleNamespace
 
 import pytest
@@ -15,19 +14,15 @@ from cosmosservice import CosmosMemoryService, CosmosSessionService
 from cosmosservice.cli import following
 from cosmosservice.cli.commands import cli
 from cosmosservice.errors import UnavailableError
-from tests.memory.raw import documents_of
+from tests.memory.raw import documents_of, memories_of
 from tests.support.adk import event
 
 ADA = {"app_name": "shop", "user_id": "ada"}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty working folder, with COSMOSDB_* pointing to an embedded store in it."""
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("COSMOSDB_ENDPOINT", "embedded:store.db")
+def here(folder):
+    """All of these are commands in an empty folder."""
 
 
 def follow(*options: str) -> SimpleNamespace:
@@ -61,8 +56,7 @@ def with_sessions(work) -> None:
 
 def kept() -> list[str]:
     with Emulator("store.db") as emulator:
-        found = [each for each in documents_of(emulator) if each["kind"] == "memory"]
-    return [each["content"]["parts"][0]["text"] for each in sorted(found, key=lambda d: d["at"])]
+        return memories_of(emulator)
 
 
 def test_what_is_there_is_added_and_then_what_is_new():
@@ -119,7 +113,8 @@ def test_it_goes_on_where_it_was_killed(monkeypatch):
 
 def test_it_follows_until_it_is_stopped(capsys, monkeypatch):
     monkeypatch.setattr(following, "BACKGROUND", following.BACKGROUND.__class__(6, 0.0, 0.0))
-    options = {"since": None, "once": False, "interval": 0.01, "embedder": None, "as_json": False}
+    options = {"app_name": "shop", "since": None, "once": False, "interval": 0.01}
+    options |= {"embedder": None, "as_json": False}
     really = CosmosMemoryService.remember
     failures = iter([UnavailableError("private")])
 
@@ -141,7 +136,7 @@ def test_it_follows_until_it_is_stopped(capsys, monkeypatch):
 
         monkeypatch.setattr(following, "_keep_position", kept_position)
         await append("One")
-        task = asyncio.create_task(following.follow(None, "shop", None, None, **options))
+        task = asyncio.create_task(following.follow(None, None, None, **options))
         async with asyncio.timeout(20):
             await positions.get()
             await append("Two")

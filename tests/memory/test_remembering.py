@@ -17,7 +17,7 @@ from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionServi
 from cosmosservice.errors import ConfigurationError, UnavailableError
 from cosmosservice.hosting.io_thread import NAME
 from cosmosservice.sessions.store import remembering
-from tests.memory.raw import documents_of
+from tests.memory.raw import documents_of, memories_of
 from tests.memory.support import USER, found_texts
 from tests.support.adk import event
 
@@ -64,11 +64,6 @@ async def process(start):
 @pytest.fixture
 async def session(process):
     return await process.sessions.create_session(**WHO, session_id="s")
-
-
-def kept(emulator) -> list[str]:
-    found = [each for each in documents_of(emulator) if each["kind"] == "memory"]
-    return [each["content"]["parts"][0]["text"] for each in sorted(found, key=lambda d: d["at"])]
 
 
 def written(emulator) -> list[str]:
@@ -122,7 +117,7 @@ async def test_what_a_killed_process_left_out_follows_with_the_next_event(
     other = start()
     await other.say(await other.load(), "Four")
     await other.sessions.flush()
-    assert kept(emulator) == ["One", "Two", "Three", "Four"]
+    assert memories_of(emulator) == ["One", "Two", "Three", "Four"]
 
 
 async def test_a_process_that_left_something_out_catches_up_itself(
@@ -136,14 +131,14 @@ async def test_a_process_that_left_something_out_catches_up_itself(
     monkeypatch.setattr(process.memory, "remember", fails)
     await process.say(session, "Two")
     await process.sessions.flush()
-    assert kept(emulator) == ["One"]
+    assert memories_of(emulator) == ["One"]
     assert "could not be added to memory (UnavailableError)" in caplog.text
     assert "private" not in caplog.text
     assert USER not in caplog.text
     monkeypatch.undo()
     await process.say(session, "Three")
     await process.sessions.flush()
-    assert kept(emulator) == ["One", "Two", "Three"]
+    assert memories_of(emulator) == ["One", "Two", "Three"]
 
 
 async def test_a_failure_is_retried_without_another_event(process, session, emulator, monkeypatch):
@@ -161,7 +156,7 @@ async def test_a_failure_is_retried_without_another_event(process, session, emul
     await process.say(session, "One")
     await asyncio.to_thread(again.wait, 20)
     await process.sessions.flush()
-    assert kept(emulator) == ["One"]
+    assert memories_of(emulator) == ["One"]
 
 
 async def test_a_process_that_goes_on_with_a_long_session_writes_its_own_events_only(
@@ -188,7 +183,7 @@ async def test_two_processes_by_turns_store_each_event_once(process, session, st
     await process.say(await process.load(), "last")
     await process.sessions.flush()
     assert written(emulator) == ["query", "create"]
-    assert kept(emulator) == ["a0", "b0", "a1", "b1", "a2", "b2", "last"]
+    assert memories_of(emulator) == ["a0", "b0", "a1", "b1", "a2", "b2", "last"]
 
 
 async def test_a_session_that_was_loaded_in_part_is_remembered_whole(
@@ -199,7 +194,7 @@ async def test_a_session_that_was_loaded_in_part_is_remembered_whole(
     other = start(recent_events=1)
     await other.say(await other.load(), "More")
     await other.sessions.flush()
-    assert kept(emulator) == [*(f"Note {number}" for number in range(5)), "More"]
+    assert memories_of(emulator) == [*(f"Note {number}" for number in range(5)), "More"]
 
 
 @pytest.mark.parametrize("way", ["service", "account", "block"])
@@ -224,7 +219,7 @@ async def test_closing_waits_for_what_is_due(emulator, way, monkeypatch):
     else:
         await use()
         await (process.sessions if way == "service" else process.account).close()
-    assert kept(emulator) == ["One", "Two"]
+    assert memories_of(emulator) == ["One", "Two"]
     if way != "service":
         assert threads() == before  # nothing was opened again for it
     await process.account.close()
@@ -250,7 +245,7 @@ asyncio.run(main())
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
     with Emulator(str(tmp_path / "agent.db")) as emulator:
-        assert kept(emulator) == ["One"]
+        assert memories_of(emulator) == ["One"]
 
 
 async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, emulator, monkeypatch):
@@ -261,7 +256,7 @@ async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, emu
     monkeypatch.undo()
     await process.say(await process.load(), "Two")
     await process.sessions.flush()
-    assert kept(emulator) == ["One", "Two"]
+    assert memories_of(emulator) == ["One", "Two"]
 
 
 async def test_a_purged_session_leaves_no_memory_also_if_it_is_added_late(
@@ -292,7 +287,7 @@ async def test_a_purge_erases_memories_on_another_account(emulator):
     session = await sessions.create_session(**WHO, session_id="s")
     await sessions.append_event(session, event("my secret"))
     await sessions.flush()
-    assert kept(emulator) == ["my secret"]
+    assert memories_of(emulator) == ["my secret"]
     report = await sessions.purge_session(**WHO, session_id="s")
     assert (report.companions, documents_of(emulator)) == (1, [])
     await sessions.close()
@@ -310,7 +305,7 @@ async def test_more_sessions_than_are_kept_in_mind_are_caught_up(
     monkeypatch.undo()
     await process.say(session, "Two")
     await process.sessions.flush()
-    assert kept(emulator) == ["One", "Two"]
+    assert memories_of(emulator) == ["One", "Two"]
 
 
 async def test_what_was_deleted_does_not_come_back(process, session, start, emulator):
@@ -320,7 +315,7 @@ async def test_what_was_deleted_does_not_come_back(process, session, start, emul
     other = start()
     await other.say(await other.load(), "More")
     await other.sessions.flush()
-    assert kept(emulator) == ["something else", "More"]
+    assert memories_of(emulator) == ["something else", "More"]
 
 
 def test_another_memory_service_is_refused():
