@@ -8,7 +8,7 @@ import re
 import pytest
 
 from docs.generate import bills, charges
-from docs.generate.pages import pages, part, part_names
+from docs.generate.pages import FOLDER, pages, part, part_names
 from docs.generate.parts import PARTS
 
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in pages()}
@@ -63,6 +63,15 @@ def test_bills_are_those_of_the_table():
         return [_number(text) for text in re.findall(r"[\d.,]*\d", markdown)]
 
     assert figures(PARTS["bills"]()) == pytest.approx(figures(part(TEXTS[page], "bills")), rel=0.06)
+
+
+def test_other_pages_quote_the_bills():
+    (page,) = (page for page, shown in SHOWN if shown == "bills")
+    small, medium, large = re.findall(r"\*\*(\$[\d.,]+)\*\*", part(TEXTS[page], "bills"))
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    assert f"{small} a month for 100 daily users, {large} for a million" in readme
+    quoted = f"{small} a month for 100 daily users, {medium} for 10,000, {large} for a million"
+    assert quoted in TEXTS["faq.md"]
 
 
 def test_autoscale_bills_at_least_a_tenth_of_the_least_maximum():
