@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from cosmosservice import CosmosSessionService
+from cosmosservice import CosmosAccount
 from cosmosservice.account.settings import Settings, variable
 from docs.generate.pages import table
 
@@ -27,12 +27,29 @@ def _setting_default(name: str, field: Any) -> str:
     return "none" if field.default is None else f"`{field.default}`"
 
 
-def options() -> str:
-    told = _told(CosmosSessionService.__init__)
+def account_options() -> str:
+    return _options(CosmosAccount, _parameters(CosmosAccount))
+
+
+def service_options(service: type) -> str:
+    """Those that are neither the account nor an account's."""
+    own = {
+        name: parameter
+        for name, parameter in _parameters(service).items()
+        if name not in {"account", *_parameters(CosmosAccount)}
+    }
+    return _options(service, own)
+
+
+def _parameters(kind: type) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(kind).parameters
+    return {name: each for name, each in parameters.items() if not name.startswith("_")}
+
+
+def _options(kind: type, parameters: dict[str, inspect.Parameter]) -> str:
+    told = _told(kind.__init__)
     rows = []
-    for name, parameter in inspect.signature(CosmosSessionService.__init__).parameters.items():
-        if name == "self" or name.startswith("_"):
-            continue
+    for name, parameter in parameters.items():
         description = told.get(name) or Settings.model_fields[name].description or ""
         rows.append([f"`{name}`", _default(name, parameter.default), _cell(description)])
     return table(["option", "default", "what it does"], rows)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
+from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
 from docs.generate import bills, charges, configuration, documents
 from docs.generate.pages import Parts
 
 PARTS: Parts = {
     "settings": configuration.settings,
-    "options": configuration.options,
+    "account-options": configuration.account_options,
+    "session-options": partial(configuration.service_options, CosmosSessionService),
+    "memory-options": partial(configuration.service_options, CosmosMemoryService),
+    "artifact-options": partial(configuration.service_options, CosmosArtifactService),
     "events-container": documents.events_container,
     "sessions-container": documents.sessions_container,
     "charges": charges.charges,

@@ -101,6 +101,11 @@ def test_the_wheel_asks_for_what_production_needs_and_the_rest_by_extras(wheel):
     assert metadata["License-Expression"] == "Apache-2.0"
 
 
+def test_pytest_finds_the_fixtures(unpacked):
+    (entries,) = unpacked.glob("*.dist-info/entry_points.txt")
+    assert "[pytest11]\ncosmosservice = cosmosservice.testing" in entries.read_text("utf-8")
+
+
 def test_the_sdist_holds_the_tests(dist):
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -33,6 +33,11 @@ class Environment:
         done = self.run("python", "-m", "pip", "list", "--format=json")
         return {each["name"].lower() for each in json.loads(done.stdout)}
 
+    def test(self, text: str) -> str:
+        """What pytest says of a test, with no plugin but those that installed ones bring."""
+        self._bin.joinpath("test_it.py").write_text(text)
+        return self.run("python", "-m", "pytest", "-q", "test_it.py").stdout
+
     def use(self) -> str:
         done = self.run("python", "-c", USE)
         assert done.returncode == 0, done.stderr
@@ -55,6 +60,10 @@ def test_a_plain_install_is_whole_and_light_and_extras_add_to_it(environment, wh
 
     environment.install(f"{wheel}[emulator]")
     assert environment.use() == "1"
+
+    environment.install("pytest")
+    tested = environment.test("def test_it(cosmos_sessions): assert cosmos_sessions.account")
+    assert "1 passed" in tested
 
     environment.install(f"{wheel}[cli,entra]")
     assert environment.packages() >= {"azure-identity", "click", "rich"}
