@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 from typing_extensions import Unpack, override
 
@@ -20,19 +21,21 @@ from cosmosservice.artifacts.saving import Draft, Hashing
 from cosmosservice.artifacts.stores import ArtifactStores, Sizes
 from cosmosservice.artifacts.streams import ArtifactReader, Opened, Source, blocks
 from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, Progress, SweepReport
-from cosmosservice.errors import ContainerMismatchError
+from cosmosservice.errors import ContainerMismatchError, InvalidIdError
 from cosmosservice.hosting.concurrency import GRACE
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
 
     from cosmos_emulator import Emulator
+    from cosmosservice.account.companions import Fork
     from cosmosservice.account.connection import Ensure
     from cosmosservice.artifacts.payloads import Upload
     from cosmosservice.artifacts.store import ArtifactStore
 
 __all__ = ["ArtifactReader", "CosmosArtifactService"]
 
+_COPY = "copy_artifacts"
 _AHEAD = 3  # pieces of a stream that are on their way at a time
 
 
@@ -110,7 +113,8 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             allow_multiple_write_regions=allow_multiple_write_regions or None,
             _emulator=_emulator,
         )
-        self._account.erases_with(self)
+        self._account.companions.add_eraser(self)
+        self._account.companions.add_copier(self)
         secret = settings.artifact_blobs
         self._stores = ArtifactStores(
             settings,
@@ -348,6 +352,31 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         except ContainerMismatchError:  # nothing was ever kept
             return 0
         return sum(report.versions + report.payloads for report in reports)
+
+    async def has_copies(self, fork: Fork) -> bool:
+        """What a fork by the session service on the same account asks first."""
+        try:
+            source = Scope.named(fork.app_name, fork.user_id, fork.session_id)
+        except (InputValidationError, InvalidIdError):  # no artifact can have such names
+            return False
+        target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
+        try:
+            return await self._run(
+                _COPY, lambda store: store.copying.has_copies(fork, source, target)
+            )
+        except ContainerMismatchError:  # nothing was ever kept
+            return False
+
+    async def copy(self, fork: Fork) -> None:
+        """What a fork, and whoever completes it, calls."""
+        source = Scope.named(fork.app_name, fork.user_id, fork.session_id)
+        target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
+        await self._run(_COPY, lambda store: store.copying.copy(fork, source, target))
+
+    async def discard(self, fork: Fork) -> None:
+        """What a fork calls whose source was erased meanwhile."""
+        target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
+        await self._run(_COPY, lambda store: store.sweeping.purge(target))
 
     async def sweep(self, *, progress: Progress | None = None) -> SweepReport:
         """Removes what saves and deletes that were cut short left behind, in all scopes. It takes

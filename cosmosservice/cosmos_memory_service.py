@@ -134,7 +134,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             allow_multiple_write_regions=allow_multiple_write_regions or None,
             _emulator=_emulator,
         )
-        self._account.erases_with(self)
+        self._account.companions.add_eraser(self)
         self._stores = MemoryStores(settings, embedder=embedder, repeat_seconds=repeat_seconds)
 
     @classmethod

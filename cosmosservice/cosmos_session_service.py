@@ -19,7 +19,8 @@ from google.adk.sessions.base_session_service import (
 from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
-from cosmosservice.account.account import CosmosAccount, Eraser, OnRequestCharge
+from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.companions import Eraser
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.data_converters.state_scopes import (
@@ -193,6 +194,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             settings,
             cache_bytes=cache_bytes,
             rebase=on_conflict == "rebase",
+            companions=self._account.companions,
             keeper=None if memory is None else MemoryKeeper(memory),
         )
 
@@ -207,8 +209,12 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
 
     @property
     def _erasers(self) -> Sequence[Eraser]:
-        found = self._account.erasers
-        if self._memory is None or self._memory in found or not self._account.erases_together:
+        found = self._account.companions.erasers
+        if (
+            self._memory is None
+            or self._memory in found
+            or not self._account.companions.erase_together
+        ):
             return found
         return [*found, self._memory]  # it is on another account
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar
 from typing_extensions import Unpack
 
 from cosmosservice.account.charges import RequestCharge, operation_named
+from cosmosservice.account.companions import Companions
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.hosting.deadline import within
@@ -61,14 +62,6 @@ class ServiceStores(Protocol[S_co]):
     def bounded(self) -> Collection[str]:
         """The operations that end within the timeout. Others end when there is no answer for that
         long: they take as long as there is something to do."""
-
-
-class Eraser(Protocol):
-    """A service that keeps more of a session or a user than the session service knows of."""
-
-    async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """Erases what belongs to these sessions of a user; None: to the user. Says how many
-        documents that were."""
 
 
 class AccountOptions(TypedDict, total=False):
@@ -150,8 +143,7 @@ class CosmosAccount:
             allow_multiple_write_regions=allow_multiple_write_regions,
             on_request_charge=on_request_charge,
         )
-        self._erasers: weakref.WeakSet[Eraser] = weakref.WeakSet()
-        self._erase_together = erase_together
+        self.companions = Companions(erase_together=erase_together)
         self._bound = client is not None  # to the event loop of the application's client
         self._io = IoThread(self._connector.new_host)
         self._home: HomeLoop | None = None
@@ -215,18 +207,6 @@ class CosmosAccount:
         await self._home_of_caller().run(open_all)
 
     # --- for services
-
-    def erases_with(self, service: Eraser) -> None:
-        """From now on the service erases what it keeps of a session or a user that is purged."""
-        self._erasers.add(service)
-
-    @property
-    def erases_together(self) -> bool:
-        return self._erase_together
-
-    @property
-    def erasers(self) -> list[Eraser]:
-        return list(self._erasers) if self._erase_together else []
 
     async def run(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -176,6 +177,40 @@ class BlobBodies:
         prefix = f"{scope.partition}/"
         async for name in self._names(prefix, include=["uncommittedblobs"]):
             yield name.removeprefix(prefix)
+
+    async def copy(
+        self, source: Scope, upload: str, target: Scope, name: str, sizes: Sequence[int]
+    ) -> None:
+        """Inside the storage account: no byte comes here."""
+        from azure.core import MatchConditions
+        from azure.core.exceptions import (
+            ResourceExistsError,
+            ResourceModifiedError,
+            ResourceNotFoundError,
+        )
+
+        original = self._client.get_blob_client(_name(source, upload))
+        blob = self._client.get_blob_client(_name(target, name))
+
+        async def begin() -> None:
+            try:
+                await blob.start_copy_from_url(
+                    original.url, match_condition=MatchConditions.IfMissing
+                )
+            except (ResourceExistsError, ResourceModifiedError):
+                return  # begun before, by us or by others
+
+        try:
+            await _answered(begin(), missing=True)
+        except ResourceNotFoundError:
+            raise MissingPiece("its blob is missing") from None
+        while (status := (await _answered(blob.get_blob_properties())).copy.status) != "success":
+            if status != "pending":
+                raise UnavailableError(
+                    f"{current_operation.get()}: the copy of a blob ended as {status}. The fork is"
+                    " not complete; reading it continues."
+                )
+            await asyncio.sleep(_PAUSE)
 
     async def partitions(self) -> AsyncIterator[str]:
         """The scopes of which there are blobs."""

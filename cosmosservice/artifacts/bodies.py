@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from cosmosservice.account.container import Container, Document
@@ -60,6 +60,11 @@ class Bodies(Protocol):
 
     def uploads(self, scope: Scope) -> AsyncIterator[str]:
         """The uploads of which there is something."""
+
+    async def copy(
+        self, source: Scope, upload: str, target: Scope, name: str, sizes: Sequence[int]
+    ) -> None:
+        """Copies an upload with pieces of these sizes. Raises MissingPiece."""
 
 
 class Pieces:
@@ -131,3 +136,15 @@ class Pieces:
     async def uploads(self, scope: Scope) -> AsyncIterator[str]:
         for each in await self._container.query(UPLOADS_OF_PIECES, {}, scope.partition):
             yield str(each)
+
+    async def copy(
+        self, source: Scope, upload: str, target: Scope, name: str, sizes: Sequence[int]
+    ) -> None:
+        async def copy(number: int) -> None:
+            start = number * sizes[0]
+            data = await self.get(source, upload, number, start, sizes[number])
+            await self.put(target, name, number, data)
+
+        for start in range(0, len(sizes), _AT_ONCE):
+            numbers = range(start, min(start + _AT_ONCE, len(sizes)))
+            await together(*map(copy, numbers))

@@ -10,7 +10,7 @@ from google.genai import types
 
 from cosmosservice.data_converters import decode_value, encode_value
 
-_TOMBSTONE = types.Part(inline_data=types.Blob(mime_type="application/octet-stream", data=b""))
+ABSENT = types.Part(inline_data=types.Blob(mime_type="application/octet-stream", data=b""))
 
 
 class Divided(NamedTuple):
@@ -73,7 +73,7 @@ def filled(part: types.Part, payload: bytes) -> types.Part:
 
 def is_absent(part: types.Part) -> bool:
     """Whether it stands for no artifact: what a rewind saves, and a part with nothing in it."""
-    return part in (_TOMBSTONE, types.Part())
+    return part in (ABSENT, types.Part())
 
 
 def reference_of(part: types.Part) -> str | None:

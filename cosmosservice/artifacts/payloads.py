@@ -162,14 +162,17 @@ class Payloads:
         bodies = self.bodies_of(same["store"])
         return Upload(scope, name, bodies, use, same | {"use": use}), left
 
-    async def begin(self, scope: Scope, size: int | None = None) -> Upload:
+    async def begin(
+        self, scope: Scope, size: int | None = None, store: str | None = None
+    ) -> Upload:
         """Announced if it takes several requests that cost request units, or any time. Any other
         may be taken for something left behind, and must be sent again then."""
-        upload = Upload(scope, secrets.token_hex(16), self._default)
-        if size is not None and (self._default.name != COSMOS or size <= self.piece_bytes):
+        bodies = self._default if store is None else self.bodies_of(store)
+        upload = Upload(scope, secrets.token_hex(16), bodies)
+        if size is not None and (bodies.name != COSMOS or size <= bodies.piece_bytes):
             return upload
         upload.announcement = document = upload_document(
-            scope, upload.name, store=self._default.name, status=UPLOADING, ttl=GIVEN_UP_SECONDS
+            scope, upload.name, store=bodies.name, status=UPLOADING, ttl=GIVEN_UP_SECONDS
         )
         try:
             upload.etag = await self._container.create(document)

@@ -161,7 +161,10 @@ def damaged(document: Document, problem: str) -> DamagedArtifactError:
 
 def created_at(document: Document) -> float:
     """When it was saved, by the saver's clock: finer than the server's. If that clock was wrong,
-    by the server's."""
+    by the server's. Of a copy: when the original was saved."""
+    original = document.get("saved_at")
+    if isinstance(original, int | float):
+        return float(original)
     server = float(document["_ts"])
     saver = document.get("created_at")
     if isinstance(saver, int | float) and abs(saver - server) < _SANE_CLOCK:

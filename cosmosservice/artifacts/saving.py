@@ -177,7 +177,7 @@ class Saving:
             await CONTENTION.pause(attempt - 1)
             document = version_document(key, place.number, place.version, fields)
             try:
-                await self._write(key, place, document, upload)
+                await self.write(key, place, document, upload)
             except (Conflict, PreconditionFailed, NotFound, BatchRefused) as refused:
                 self._versions.forget(key)
                 try:
@@ -185,7 +185,7 @@ class Saving:
                 except _Ours:
                     pass  # the answer was lost
                 else:
-                    if upload is not None and await self._is_gone(
+                    if upload is not None and await self.is_gone(
                         upload, refused, unchanged=following == place
                     ):
                         raise PayloadGone from None
@@ -197,13 +197,13 @@ class Saving:
             "save_artifact: others save or delete the same name all the time. Nothing was stored."
         )
 
-    async def _is_gone(self, upload: Upload, refused: Exception, *, unchanged: bool) -> bool:
+    async def is_gone(self, upload: Upload, refused: Exception, *, unchanged: bool) -> bool:
         """Whether it was not the place that was refused, but the use of the upload."""
         if isinstance(refused, BatchRefused) and refused.place < len(upload.writes):
             return True
         return unchanged and (not upload.is_new or await self._payloads.is_gone(upload))
 
-    async def _write(
+    async def write(
         self, key: ArtifactKey, place: Place, document: Document, upload: Upload | None
     ) -> None:
         others = [] if upload is None else upload.writes
@@ -219,6 +219,13 @@ class Saving:
         head, there = await together(self._versions.head(key), self._versions.at(key, place))
         if there is not None and there.get("save") == save:
             raise _Ours
+        return await self._behind(key, head)
+
+    async def next_place(self, key: ArtifactKey) -> Place:
+        """Where the next version goes."""
+        return await self._behind(key, await self._versions.head(key))
+
+    async def _behind(self, key: ArtifactKey, head: Document | None) -> Place:
         if head is None:
             return Place(0, 0)
         number = place_of(head["id"])

@@ -13,6 +13,7 @@ from google.genai import types
 from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts import references
 from cosmosservice.artifacts.bodies import BLOBS, COSMOS, Bodies, MissingPiece
+from cosmosservice.artifacts.copying import Copying
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.keys import ArtifactKey, Scope
 from cosmosservice.artifacts.parts import filled, is_absent, part_of, reference_of
@@ -43,6 +44,12 @@ class ArtifactStore:
         self.saving = Saving(container, self.versions, self.payloads, self.deletion, inline_bytes)
         self.reading = Reading(container, self.versions, self.payloads)
         self.sweeping = Sweeping(container, bodies, self.payloads, self.deletion)
+        self.copying = Copying(
+            container, self.versions, self.payloads, self.saving, self._load_of_user
+        )
+
+    async def _load_of_user(self, key: ArtifactKey, version: int) -> types.Part | None:
+        return await self.load(key, None, version)
 
     async def load(
         self,

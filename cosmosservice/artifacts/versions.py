@@ -21,7 +21,8 @@ _MAX_GUESSES = 10_000
 
 _OF_NAME = "FROM c WHERE c.id >= @first AND c.id < @last"
 _META = (
-    "c.id, c.document_type, c.version, c.created_at, c._ts, c.mime_type, c.custom_metadata, c.save,"
+    "c.id, c.document_type, c.version, c.created_at, c.saved_at, c._ts, c.mime_type,"
+    " c.custom_metadata, c.save,"
     " c.bytes, c.payload.upload, c.payload.use, c.payload.store, c.payload.pieces, c.ttl, c._etag"
 )
 LATEST = f"SELECT TOP 1 * {_OF_NAME} ORDER BY c.id DESC"

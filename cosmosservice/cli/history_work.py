@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from cosmosservice.cli.console import GivenName, Problem, counted, err, out, print_json
-from cosmosservice.cli.session_work import named, print_session, service_of
+from cosmosservice.cli.session_work import everything_of, named, print_session, service_of
 from cosmosservice.cli.timeline import clean, one_line, value_text
 from cosmosservice.data_converters import encode_value
 
@@ -85,7 +85,7 @@ async def fork(
     new_user_id: str | None,
     as_json: bool,
 ) -> None:
-    async with service_of(uri) as service:
+    async with everything_of(uri) as service:
         name = await named(service, given)
         try:
             made = await service.fork_session(

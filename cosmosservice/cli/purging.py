@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import click
 
-from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
 from cosmosservice.cli.console import GivenName, bar, counted, err
-from cosmosservice.cli.session_work import named, service_of
+from cosmosservice.cli.session_work import everything_of, named
 from cosmosservice.sessions.administration import Progress, PurgeReport
 
 
@@ -24,7 +23,7 @@ class Purge:
         self._total = 0
 
     async def session(self, given: GivenName) -> None:
-        async with self._service() as service:
+        async with everything_of(self._uri) as service:
             name = await named(service, given, deleted=None)
             session = await service.get_session(**name._asdict())
             events = "" if session is None else f" ({counted(len(session.events), 'event')})"
@@ -36,7 +35,7 @@ class Purge:
             _print(await service.purge_session(**name._asdict()))
 
     async def user(self, app_name: str, user_id: str, *, include_state: bool) -> None:
-        async with self._service() as service:
+        async with everything_of(self._uri) as service:
             count, deleted = [
                 await service.count_sessions(app_name=app_name, user_id=user_id, deleted=deleted)
                 for deleted in (False, True)
@@ -57,7 +56,7 @@ class Purge:
         _print(report)
 
     async def deleted(self, app_name: str | None, older_than: datetime.timedelta) -> None:
-        async with self._service() as service:
+        async with everything_of(self._uri) as service:
             count = await service.count_deleted(app_name=app_name, older_than=older_than)
             where = "all apps" if app_name is None else f"app {app_name!r}"
             self._ask(
@@ -79,17 +78,6 @@ class Purge:
             f"{self._done:,} of {counted(self._total, 'session')} were erased for good. To erase"
             " the rest, run it again: it finishes what was under way."
         )
-
-    @contextlib.asynccontextmanager
-    async def _service(self) -> AsyncIterator[CosmosSessionService]:
-        """A session service whose purges erase memories and artifacts too."""
-        async with service_of(self._uri) as service:
-            companions = (
-                CosmosMemoryService(account=service.account),
-                CosmosArtifactService(account=service.account),
-            )
-            yield service
-            del companions
 
     @contextlib.contextmanager
     def _progress(self) -> Iterator[Progress]:

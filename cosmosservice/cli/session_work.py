@@ -11,7 +11,7 @@ from typing import Any
 from google.adk.sessions import Session
 from rich.text import Text
 
-from cosmosservice import CosmosSessionService
+from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
 from cosmosservice.cli import archive
 from cosmosservice.cli.console import (
     GivenName,
@@ -39,6 +39,19 @@ async def service_of(
     settings_of(uri, existing=not writes)
     async with CosmosSessionService(uri=uri, ensure=None if writes else "verify") as service:
         yield service
+
+
+@contextlib.asynccontextmanager
+async def everything_of(uri: str | None) -> AsyncIterator[CosmosSessionService]:
+    """A session service whose purges erase memories and artifacts too, and whose forks copy
+    artifacts."""
+    async with service_of(uri) as service:
+        companions = (
+            CosmosMemoryService(account=service.account),
+            CosmosArtifactService(account=service.account),
+        )
+        yield service
+        del companions
 
 
 async def named(

@@ -25,7 +25,7 @@ from cosmosservice.sessions.store.queries import (
 if TYPE_CHECKING:
     from google.adk.sessions import Session
 
-    from cosmosservice.account.account import Eraser
+    from cosmosservice.account.companions import Eraser
     from cosmosservice.sessions.importing import ImportOutcome
     from cosmosservice.sessions.store.repair import RepairReport
     from cosmosservice.sessions.store.store import SessionStore

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 if TYPE_CHECKING:
+    from cosmosservice.account.companions import Companions
     from cosmosservice.account.connection import Connection
     from cosmosservice.account.settings import Settings
     from cosmosservice.sessions.store.remembering import Keeper
@@ -26,13 +27,20 @@ class SessionStores:
     """Names the containers of a session service, and opens its stores."""
 
     def __init__(
-        self, settings: Settings, *, cache_bytes: int, rebase: bool, keeper: Keeper | None = None
+        self,
+        settings: Settings,
+        *,
+        cache_bytes: int,
+        rebase: bool,
+        companions: Companions,
+        keeper: Keeper | None = None,
     ) -> None:
         self._session_container = settings.session_container
         self._conversation_container = settings.conversation_container
         self._timeout = settings.timeout
         self._cache_bytes = cache_bytes
         self._rebase = rebase
+        self._companions = companions
         self._keeper = keeper
 
     async def open(self, connection: Connection) -> SessionStore:
@@ -46,6 +54,7 @@ class SessionStores:
             timeout=self._timeout,
             cache_bytes=self._cache_bytes,
             rebase=self._rebase,
+            companions=self._companions,
             keeper=self._keeper,
         )
 

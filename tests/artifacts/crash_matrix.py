@@ -12,6 +12,7 @@ python -m tests.artifacts.crash_matrix [OPERATION …]
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 from collections import Counter
@@ -20,8 +21,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from cosmosservice import CosmosArtifactService
-from cosmosservice.errors import CosmosServiceError, StorageError
+from cosmosservice import CosmosArtifactService, CosmosSessionService
+from cosmosservice.errors import AlreadyExistsError, CosmosServiceError, StorageError
 from tests.artifacts.kinds import blob
 from tests.artifacts.processes import (
     THIS,
@@ -99,6 +100,21 @@ async def purging(stage: Any, service: CosmosArtifactService) -> None:
 
 async def sweeping(stage: Any, service: CosmosArtifactService) -> None:
     await service.sweep()
+
+
+async def source(stage: Any, service: CosmosArtifactService) -> None:
+    """Another session, of which this one is to become a fork."""
+    other = WHO | {"session_id": "source"}
+    for name, data in (("f", LARGE), ("f", SMALL), ("g", LARGE)):
+        await service.save_artifact(**other, filename=name, artifact=blob(data))
+    await CosmosSessionService(account=service.account).create_session(**other)
+
+
+async def forking(stage: Any, service: CosmosArtifactService) -> None:
+    sessions = CosmosSessionService(account=service.account)
+    with contextlib.suppress(AlreadyExistsError):  # begun before: whoever reads it completes it
+        await sessions.fork_session(**WHO, session_id="source", new_session_id=THIS["session_id"])
+    assert await sessions.get_session(**THIS) is not None
 
 
 def then(*works: Work) -> Work:
@@ -188,6 +204,14 @@ def _operations() -> list[Operation]:
             between=[
                 {"g": [SMALL], "user:h": [LARGE]}, {"f": [LARGE], "user:h": [LARGE]},
                 {"user:h": [LARGE]}, {"f": [LARGE], "g": [SMALL]}, {"f": [LARGE]}, {"g": [SMALL]},
+            ],
+        ),
+        Operation(
+            "fork", source, forking, {}, {"f": [LARGE, SMALL], "g": [LARGE]},
+            {"f": [LARGE, SMALL], "g": [LARGE]},
+            between=[
+                {"f": [LARGE]}, {"g": [LARGE]}, {"f": [LARGE], "g": [LARGE]},
+                {"f": [LARGE, SMALL]},
             ],
         ),
         Operation("sweep", left_over, sweeping, {"f": [LARGE]}, {"f": [LARGE]}, {"f": [LARGE]}),

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from cosmos_emulator import Emulator
-from cosmosservice import CosmosArtifactService
+from cosmosservice import CosmosArtifactService, CosmosSessionService
 from cosmosservice.artifacts.stores import Sizes
 from tests.artifacts.kinds import SMALL
 from tests.reliability.guarantees import _everything
@@ -22,7 +22,7 @@ View = dict[str, list[bytes]]  # names, and the payloads of their versions
 
 
 def store() -> Emulator:
-    """An emulator that has the container, and nothing in it."""
+    """An emulator that has the containers, and nothing in them."""
     emulator = Emulator()
     emulator._storage._connection.deserialize(_empty_store())
     return emulator
@@ -32,6 +32,7 @@ def store() -> Emulator:
 def _empty_store() -> bytes:
     async def open_and_close(emulator: Emulator) -> None:
         await CosmosArtifactService.embedded(emulator).list_artifact_keys(**THIS)
+        await CosmosSessionService.embedded(emulator).list_sessions(**WHO)
 
     with Emulator() as emulator:
         worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
@@ -53,6 +54,7 @@ class Process:
             **options,
         )
         account = self.service._account
+        self.sessions = CosmosSessionService(account=account)
         account._io = _SharedLoop(account._io._new_host)
 
     def kill(self) -> None:

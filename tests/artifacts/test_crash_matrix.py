@@ -7,7 +7,7 @@ import pytest
 from tests.artifacts.crash_matrix import FAULTS, OPERATIONS, outcomes
 
 CHOSEN = {"dropped after", "killed after"}
-LONG = {"purge", "sweep", "save large after a delete"}  # only there
+LONG = {"purge", "sweep", "save large after a delete", "fork"}  # only there
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,32 @@
 """Forks: a new session with the same history up to a point.
 
 The new document comes first, with the status `forking`: it names its source and the point. Then
-the events are copied into the new log, and the document becomes active. Whoever finds `forking`
-completes it; if the source is gone, the fork is purged. A complete fork is independent of its
-source: erasing one does not reach into the other.
+the events are copied into the new log, what other services keep of the session is copied by them,
+and the document becomes active. Whoever finds `forking` completes it; if the source is gone, the
+fork is purged. A complete fork is independent of its source: erasing one does not reach into the
+other.
+
+A process without those services completes the session alone. Its document is active then, and
+keeps naming its source, until a process that has them reads it and copies the rest.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cosmosservice.account.charges import current_operation
+from cosmosservice.account.companions import Companions, Fork
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
+from cosmosservice.data_converters import from_json
 from cosmosservice.errors import (
     AlreadyExistsError,
+    ConfigurationError,
     SessionNotFoundError,
     StorageError,
     UnavailableError,
@@ -40,6 +50,10 @@ from cosmosservice.sessions.store.snapshot import Past
 from cosmosservice.sessions.store.state import State
 from cosmosservice.sessions.store.titles import display_name, first_words
 
+logger = logging.getLogger("cosmosservice")
+
+_CLOCKS = 10.0  # seconds that clocks of processes which save artifacts may be ahead
+
 
 class Forking:
     """Lives on one event loop."""
@@ -52,6 +66,7 @@ class Forking:
         views: LogViews,
         erasure: Erasure,
         clock: HybridClock,
+        companions: Companions,
     ) -> None:
         self._documents = documents
         self._values = values
@@ -59,6 +74,8 @@ class Forking:
         self._views = views
         self._erasure = erasure
         self._clock = clock
+        self._companions = companions
+        self._misses_settings = False  # to copy what other services keep
 
     async def fork(self, past: Past, target: SessionKey) -> None:
         """Raises AlreadyExistsError if there is a session of that id, or was until it is purged."""
@@ -72,6 +89,10 @@ class Forking:
             )
         incarnation = new_incarnation(retention_of(source_incarnation))
         now = self._clock.now()
+        until = now + _CLOCKS if past.time == math.inf else past.time
+        copies = self._companions.can_copy and await self._companions.have_copies(
+            _fork(source, target, records, until)
+        )
         body = session_document(
             target,
             incarnation=incarnation,
@@ -89,7 +110,8 @@ class Forking:
                 "incarnation": source_incarnation,
                 "place": past.place,
                 "events": len(records),
-            },
+            }
+            | ({"copied_until": until} if copies else {}),
         }
         try:
             document = await self._documents.create(target, body)
@@ -110,20 +132,34 @@ class Forking:
 
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes a fork that was interrupted. False if its source is gone."""
-        source = document.body.get("source")
-        if not isinstance(source, dict):
-            return False
-        key = SessionKey.of(
-            document.key.app_name, str(source.get("user_id")), str(source.get("session_id"))
-        )
-        records = await self._source_records(key, source)
+        records = await self._source_records(document)
         if records is None:
+            await self._discard(document)
             return False
         await self._finish(document, records)
         return True
 
-    async def _source_records(self, key: SessionKey, source: Document) -> list[Record] | None:
+    def is_owed_copies(self, document: SessionDocument) -> bool:
+        """Whether a process that could not copy everything completed it, and this one can."""
+        owed = document.status == ACTIVE and "source" in document.body
+        return owed and self._can_copy
+
+    @property
+    def _can_copy(self) -> bool:
+        return self._companions.can_copy and not self._misses_settings
+
+    async def pay(self, document: SessionDocument) -> None:
+        """Copies what is owed, as far as the source still has it."""
+        if await self._copy_companions(document, await self._source_records(document) or []):
+            with contextlib.suppress(PreconditionFailed, NotFound):  # it is read again
+                await self._documents.replace(document, document.without("source"))
+
+    async def _source_records(self, document: SessionDocument) -> list[Record] | None:
         """The events to copy, as many as there were; None if some are gone."""
+        source = document.body.get("source")
+        if not isinstance(source, dict):
+            return None
+        key = _source_key(document)
         incarnation, place = str(source["incarnation"]), int(source["place"])
         await self._log.probe(key, 0, "probe")
         found = await self._log.read(key, incarnation, before=place + 1)
@@ -141,6 +177,8 @@ class Forking:
                 # What was copied after the purge has looked for it must go too.
                 await self._erasure.sweep(key)
                 await self._values.erase(key, incarnation.__eq__)
+                if current is None or not gone:
+                    await self._discard(document)
                 return False
             if current.status != FORKING:
                 return True
@@ -176,14 +214,73 @@ class Forking:
             with contextlib.suppress(Conflict):  # copied by an earlier attempt
                 await self._log.append(key, copy, record_ttl(incarnation))
             copies.append(copy)
+        complete = await self._copy_companions(document, records)
         uploads: list[Document] = []
         wanted = fold(document.state, copies)
         state = await self._values.stored(
             key, incarnation, wanted, document.state, uploads, record_ttl(incarnation)
         )
         followed = document.followed(copies, state, self._clock.now())
-        body = {name: value for name, value in followed.items() if name != "source"}
-        body["title"] = display_name(state) or first_words(copies)
+        kept = {name: value for name, value in followed.items() if name != "source" or not complete}
+        body = kept | {"title": display_name(state) or first_words(copies)}
         self._views.drop(key)
         await self._documents.replace(document, body | {"status": ACTIVE})
         await self._values.discard(key, state, document.state, uploads)
+
+    async def _copy_companions(self, document: SessionDocument, records: list[Record]) -> bool:
+        """Has other services copy what they keep. False if that is left to another process."""
+        source = document.body["source"]
+        if "copied_until" not in source:
+            return True
+        if not self._can_copy:
+            return False
+        fork = _fork_of(document, records)
+        try:
+            await self._companions.copy(fork)
+        except ConfigurationError as problem:
+            logger.warning("The artifacts of a fork are left to another process: %s", problem)
+            self._misses_settings = True
+            return False
+        return True
+
+    async def _discard(self, document: SessionDocument) -> None:
+        if "copied_until" in document.body.get("source", {}):
+            await self._companions.discard(_fork_of(document, []))
+
+
+def _source_key(document: SessionDocument) -> SessionKey:
+    source = document.body["source"]
+    return SessionKey.of(
+        document.key.app_name, str(source.get("user_id")), str(source.get("session_id"))
+    )
+
+
+def _fork_of(document: SessionDocument, records: Iterable[Record]) -> Fork:
+    until = float(document.body["source"]["copied_until"])
+    return _fork(_source_key(document), document.key, records, until)
+
+
+def _fork(source: SessionKey, target: SessionKey, records: Iterable[Record], until: float) -> Fork:
+    return Fork(
+        app_name=source.app_name,
+        user_id=source.user_id,
+        session_id=source.session_id,
+        new_user_id=target.user_id,
+        new_session_id=target.session_id,
+        artifacts=_artifacts_of(records),
+        until=until,
+    )
+
+
+def _artifacts_of(records: Iterable[Record]) -> dict[str, int]:
+    """The artifacts that these events name, and the last version of each."""
+    found: dict[str, int] = {}
+    for record in records:
+        if b"artifact_delta" not in record.raw:
+            continue
+        actions = from_json(record.raw).get("actions")
+        delta = actions.get("artifact_delta") if isinstance(actions, dict) else None
+        for name, version in (delta if isinstance(delta, dict) else {}).items():
+            if isinstance(version, int | float):
+                found[name] = max(int(version), found.get(name, -1))
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from dataclasses import replace
 
 from cosmosservice.account.charges import current_operation
@@ -43,7 +44,13 @@ class History:
             state=Scoped(state),
             last_update_time=times[-1] if times else 0.0,
         )
-        return Past(past, now.marker.incarnation, initial, place)
+        if point is None:
+            time = math.inf
+        elif isinstance(point, datetime.datetime):
+            time = point.timestamp()
+        else:
+            time = past.last_update_time
+        return Past(past, now.marker.incarnation, initial, place, time)
 
 
 def initial_state(now: Snapshot) -> Document:

@@ -240,11 +240,18 @@ class Lifecycle:
                 return erased
         raise _crowded(key)
 
+    def is_unfinished(self, document: SessionDocument) -> bool:
+        """Whether its document alone says that there is something to complete."""
+        return document.status != ACTIVE or self._forking.is_owed_copies(document)
+
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes a delete, restore, fork or purge that was interrupted. Says whether there was
         one."""
         if document.status == RESTORING:
             await self._finish_restore(document)
+            return True
+        if self._forking.is_owed_copies(document):
+            await self._forking.pay(document)
             return True
         if document.status == FORKING:
             if not await self._forking.complete(document):

@@ -114,7 +114,7 @@ class SessionReader:
             if document is None or not self._is_readable(document):
                 self._views.drop(key)
                 return None
-            if document.status != ACTIVE:
+            if self._lifecycle.is_unfinished(document):
                 await self._lifecycle.complete(document)
                 continue
             loading = None

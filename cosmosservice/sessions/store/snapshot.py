@@ -30,3 +30,4 @@ class Past:
     incarnation: str
     initial: Document  # its state before the first event
     place: int
+    time: float  # of that moment; infinite: now

@@ -9,6 +9,7 @@ from typing import Any
 
 from cosmosservice.account import telemetry
 from cosmosservice.account.cache import Cache
+from cosmosservice.account.companions import Companions
 from cosmosservice.account.container import Container
 from cosmosservice.account.server_clock import ServerClock
 from cosmosservice.hosting.host import CLOSE_TIMEOUT
@@ -48,6 +49,7 @@ class SessionStore:
         timeout: float,
         cache_bytes: int,
         rebase: bool,
+        companions: Companions,
         keeper: Keeper | None = None,
     ) -> None:
         self.sessions, self.events = sessions, events
@@ -66,7 +68,7 @@ class SessionStore:
 
         self.projector = Projector(documents, states, values, log, views, stamps, renew, timeout)
         self.erasure = Erasure(documents, values, log, views, stamps)
-        self.forking = Forking(documents, values, log, views, self.erasure, stamps)
+        self.forking = Forking(documents, values, log, views, self.erasure, stamps, companions)
         self.lifecycle = Lifecycle(
             documents, log, self.projector, self.erasure, self.forking, views, stamps
         )

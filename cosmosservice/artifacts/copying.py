@@ -1,0 +1,346 @@
+"""Forks: a session that is copied takes its artifacts along, as they stood at a point.
+
+Versions keep their numbers, since events name them, and the times at which they were saved. Of
+every name the first versions are copied, up to the last one that an event of the fork names or that
+was saved before the point. The same bytes are copied once, blobs inside the storage account. What
+is copied is found by its `save`: whoever completes a fork copies what is not there yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from google.adk.artifacts.artifact_util import get_artifact_uri, parse_artifact_uri
+from google.adk.errors.input_validation_error import InputValidationError
+from google.genai import types
+
+from cosmosservice.account.companions import Fork
+from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, PreconditionFailed
+from cosmosservice.account.retries import CONTENTION
+from cosmosservice.artifacts.bodies import COSMOS, MissingPiece
+from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
+from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, place_of
+from cosmosservice.artifacts.parts import ABSENT, divided, part_of, reference_of
+from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, sha256
+from cosmosservice.artifacts.reading import Extent, created_at, extent_of
+from cosmosservice.artifacts.saving import Saving
+from cosmosservice.artifacts.versions import Place, Versions
+from cosmosservice.data_converters import encode_value
+from cosmosservice.data_converters.scalars import encode_bytes
+from cosmosservice.errors import (
+    AlreadyExistsError,
+    DamagedArtifactError,
+    StorageError,
+    UnavailableError,
+)
+from cosmosservice.hosting.concurrency import together
+
+Load = Callable[[ArtifactKey, int], Awaitable[types.Part | None]]
+
+# What a version says besides where it is.
+_FIELDS = (
+    *("save", "created_at", "part", "mime_type", "custom_metadata"),
+    *("bytes", "sha256", "data", "payload"),
+)
+_AT_ONCE = 4  # names
+
+PLACES = (
+    "SELECT c.id, c.document_type, c.filename, c.version, c.save, c.created_at, c.saved_at, c._ts,"
+    f" c.payload.store FROM c WHERE c.document_type IN ('{VERSION}', '{TOMBSTONE}') ORDER BY c.id"
+)
+
+
+class _Occupied(Exception):
+    """There is another version of that number."""
+
+
+class _Source(NamedTuple):
+    """A version that is copied, and where to."""
+
+    fork: Fork
+    scope: Scope
+    key: ArtifactKey  # of the copy
+    found: Document
+    alone: asyncio.Lock  # for copying payloads
+
+
+class Copying:
+    """Lives on one event loop. May be cut short at any point: whoever comes next goes on."""
+
+    def __init__(
+        self,
+        container: Container,
+        versions: Versions,
+        payloads: Payloads,
+        saving: Saving,
+        load: Load,
+    ) -> None:
+        self._container = container
+        self._versions = versions
+        self._payloads = payloads
+        self._saving = saving
+        self._load = load
+
+    async def has_copies(self, fork: Fork, source: Scope, target: Scope) -> bool:
+        """Raises AlreadyExistsError if an artifact that is copied is there already, and
+        ConfigurationError if this service cannot reach a payload."""
+        wanted = await self._wanted(fork, source)
+        if not wanted:
+            return False
+        for versions in wanted.values():
+            for each in versions:
+                if "store" in each:
+                    self._payloads.bodies_of(each["store"])
+        if wanted.keys() & (await self._alive(target)).keys():
+            raise AlreadyExistsError(
+                "fork_session: there are artifacts of a session with the new id already. Nothing"
+                " was stored."
+            )
+        return True
+
+    async def copy(self, fork: Fork, source: Scope, target: Scope) -> None:
+        wanted, there = await self._wanted(fork, source), await self._alive(target)
+        alone = asyncio.Lock()
+
+        async def copy(name: str) -> None:
+            copied = {each["version"]: each["save"] for each in there.get(name, ())}
+            with contextlib.suppress(_Occupied, NotFound):  # saved or deleted by others meanwhile
+                for found in wanted[name]:
+                    if copied.get(found["version"]) != found["save"]:
+                        key = ArtifactKey(target, name)
+                        await self._copy(_Source(fork, source, key, found, alone))
+
+        names = list(wanted)
+        for start in range(0, len(names), _AT_ONCE):
+            await together(*map(copy, names[start : start + _AT_ONCE]))
+
+    # --- which ones
+
+    async def _alive(self, scope: Scope) -> dict[str, list[Document]]:
+        """The versions of every name, in order, without payloads."""
+        # Behind a probe, a read is at least as new as what was acknowledged before.
+        await self._container.probe("p", scope.partition)
+        places: defaultdict[str, list[Document]] = defaultdict(list)
+        for each in await self._container.query(PLACES, {}, scope.partition):
+            name = name_digest_of(each["id"])
+            if each["document_type"] == TOMBSTONE:
+                places[name].clear()
+            else:
+                places[name].append(each)
+        return {found[0]["filename"]: found for found in places.values() if found}
+
+    async def _wanted(self, fork: Fork, source: Scope) -> dict[str, list[Document]]:
+        """The versions of every name that the fork takes along."""
+        alive = await self._alive(source)
+        # What was saved before a version that an event names was there too, whatever clocks say.
+        until = max(
+            (
+                created_at(each)
+                for name, versions in alive.items()
+                for each in versions
+                if each["version"] <= fork.artifacts.get(name, -1)
+            ),
+            default=fork.until,
+        )
+        until = max(until, fork.until)
+        wanted = {}
+        for name, versions in alive.items():
+            last = max(
+                (each["version"] for each in versions if created_at(each) <= until), default=-1
+            )
+            chosen = [each for each in versions if each["version"] <= last]
+            if chosen:
+                wanted[name] = chosen
+        return wanted
+
+    # --- one version
+
+    async def _copy(self, source: _Source) -> None:
+        """Raises NotFound if it is deleted by now, and _Occupied."""
+        found: Any = await self._container.read(source.found["id"], source.scope.partition)
+        if found.get("save") != source.found["save"]:
+            raise NotFound
+        fields = {name: found[name] for name in _FIELDS if name in found}
+        fields["saved_at"] = created_at(found)
+        if "payload" in fields:
+            async with source.alone:  # the same bytes are copied once
+                await self._create_with_payload(source, fields, self._from_source)
+        elif "bytes" in fields:
+            await self._create(source, fields)
+        else:
+            await self._copy_reference(source, fields)
+
+    async def _copy_reference(self, source: _Source, fields: Document) -> None:
+        """It leads to the copies. What another user cannot reach takes its place."""
+        fork = source.fork
+        try:
+            part = part_of(fields["part"])
+        except (KeyError, TypeError, ValueError):  # damaged, as the original
+            return await self._create(source, fields)
+        uri = reference_of(part)
+        target = None if uri is None else parse_artifact_uri(uri)
+        own = target is not None and target.user_id == fork.user_id
+        if target is None or not own or target.app_name != fork.app_name:
+            return await self._create(source, fields)
+        if target.session_id == fork.session_id:
+            assert part.file_data is not None
+            moved = get_artifact_uri(
+                fork.app_name,
+                fork.new_user_id,
+                target.filename,
+                target.version,
+                fork.new_session_id,
+            )
+            data = part.file_data.model_copy(update={"file_uri": moved})
+            fields["part"] = encode_value(part.model_copy(update={"file_data": data}))
+        elif target.session_id is None and fork.new_user_id != fork.user_id:
+            return await self._copy_content(source, fields, target.filename, target.version)
+        return await self._create(source, fields)
+
+    async def _copy_content(
+        self, source: _Source, fields: Document, filename: str, version: int
+    ) -> None:
+        shared = Scope(source.fork.app_name, source.fork.user_id, None)
+        try:
+            part = await self._load(ArtifactKey(shared, filename), version)
+        except (DamagedArtifactError, InputValidationError):
+            return await self._create(source, fields)
+        rest, mime_type, payload = divided(ABSENT if part is None else part)
+        fields |= {"part": rest} | ({} if mime_type is None else {"mime_type": mime_type})
+        if payload is None:
+            return await self._create(source, fields)
+        fields["bytes"] = len(payload)
+        if len(payload) <= self._saving.inline_bytes:
+            fields |= {"sha256": sha256(payload), "data": encode_bytes(payload)}
+            return await self._create(source, fields)
+
+        async def from_memory(source: _Source, fields: Document) -> Upload:
+            digest = sha256(payload)
+            same, _ = await self._payloads.find(source.key.scope, digest)
+            if same is not None:
+                return same
+            upload = await self._payloads.begin(source.key.scope, len(payload))
+            try:
+                await self._payloads.put_all(upload, payload)
+            except Exception:
+                await self._payloads.discard(upload)
+                raise
+            upload.describe(digest)
+            return upload
+
+        return await self._create_with_payload(source, fields, from_memory)
+
+    async def _create_with_payload(
+        self, source: _Source, fields: Document, store: Callable[..., Awaitable[Upload | None]]
+    ) -> None:
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            upload = await store(source, fields)
+            with contextlib.suppress(PayloadGone):
+                return await self._create(source, fields, upload)
+        raise UnavailableError(
+            "copy_artifacts: a payload was used or removed by others each time. The fork is not"
+            " complete; reading it continues."
+        )
+
+    async def _from_source(self, source: _Source, fields: Document) -> Upload | None:
+        """A payload of the fork's own: erasing the original does not reach into it. None if the
+        original is damaged: so is the copy then."""
+        scope = source.key.scope
+        try:
+            extent = extent_of(fields)
+        except DamagedArtifactError:
+            fields["payload"] = _nothing()
+            return None
+        same, _ = await self._payloads.find(scope, extent.sha256)
+        if same is not None:
+            return same
+        upload = await self._payloads.begin(scope, extent.bytes, extent.store)
+        try:
+            await self._fill(upload, source.scope, extent)
+        except MissingPiece:
+            await self._payloads.discard(upload)
+            key = ArtifactKey(source.scope, source.key.filename)
+            now = await self._versions.find(key, source.found["version"])
+            if now is None or now["save"] != fields["save"]:
+                raise NotFound from None
+            fields["payload"] |= _nothing()
+            return None
+        except Exception:
+            await self._payloads.discard(upload)
+            raise
+        upload.named = fields["payload"] | {"upload": upload.name, "use": upload.use}
+        return upload
+
+    async def _fill(self, upload: Upload, source: Scope, extent: Extent) -> None:
+        """Raises MissingPiece."""
+        bodies = upload.bodies
+        if upload.announcement is None and extent.store == COSMOS and extent.pieces == 1:
+            data = await bodies.get(source, extent.upload, 0, 0, extent.bytes)
+            upload.document = bodies.document(upload.scope, upload.name, data)
+            return
+        sizes = [extent.size_of(number) for number in range(extent.pieces)]
+        await bodies.copy(source, extent.upload, upload.scope, upload.name, sizes)
+
+    async def _create(
+        self, source: _Source, fields: Document, upload: Upload | None = None
+    ) -> None:
+        """Under the number that it has, unless it is there. Raises _Occupied and PayloadGone."""
+        if upload is not None:
+            fields = fields | {"payload": upload.named}
+        try:
+            made = await self._place(source.key, source.found["version"], fields, upload)
+        except (StorageError, PayloadGone, _Occupied):
+            if upload is not None and upload.is_new:  # if a version names it, that keeps it
+                await self._payloads.discard(upload)
+            raise
+        if not made and upload is not None and upload.is_new:
+            await self._payloads.discard(upload)
+
+    async def _place(
+        self, key: ArtifactKey, version: int, fields: Document, upload: Upload | None
+    ) -> bool:
+        """False if it was there already."""
+        place = self._versions.guess(key)
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt - 1)
+            refused: Exception | None = None
+            if place.version == version:
+                document = version_document(key, place.number, version, fields)
+                try:
+                    await self._saving.write(key, place, document, upload)
+                except (Conflict, PreconditionFailed, NotFound, BatchRefused) as error:
+                    refused = error
+                else:
+                    self._versions.taken(key, place)
+                    return True
+            self._versions.forget(key)
+            there = await self._versions.find(key, version)
+            if there is not None:
+                if there["save"] != fields["save"]:
+                    raise _Occupied
+                self._versions.taken(key, Place(place_of(there["id"]), version))
+                return False
+            following = await self._saving.next_place(key)
+            if following.version > version:
+                raise _Occupied
+            if upload is not None and refused is not None:
+                unchanged = following == place
+                if await self._saving.is_gone(upload, refused, unchanged=unchanged):
+                    raise PayloadGone
+            place = following
+        raise UnavailableError(
+            "copy_artifacts: others save or delete the same name all the time. The fork is not"
+            " complete; reading it continues."
+        )
+
+
+def _nothing() -> Document:
+    """What a version says of a payload that is not there."""
+    return {"upload": secrets.token_hex(16), "use": 0, "sha256": ""}
