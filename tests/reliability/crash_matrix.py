@@ -29,8 +29,8 @@ from typing import Any
 from cosmos_emulator import Replicas
 from cosmos_emulator.requests_log import RequestRecord
 from cosmosservice.errors import StaleSessionError
-from tests.reliability.guarantees import Broken, Picture, View, check_guarantees
-from tests.reliability.operations import OPERATIONS, THIS, WHERE, Operation, Stage, attempt
+from tests.reliability.guarantees import APP, Broken, Picture, View, check_guarantees
+from tests.reliability.operations import OPERATIONS, WHERE, Operation, Stage, attempt
 from tests.reliability.simulation import Killed, simulate
 
 GIVEN_UP = {"UnavailableError", "ThrottledError", "stored, state follows"}
@@ -124,13 +124,13 @@ def requests_of(operation: Operation) -> list[str]:
     async def record() -> list[str]:
         for_looking, stage = Stage(**operation.options), Stage(**operation.options)
         await operation.prepare(for_looking)
-        assert await _look(for_looking) == operation.before
+        assert await _look(for_looking, operation) == operation.before
         await operation.prepare(stage)
         stage.emulator.clear_requests()
         told = await attempt(_operate(operation, stage))
         assert told == (operation.refusal.__name__ if operation.refusal else "ok")
         sent = [_describe(each) for each in stage.emulator.requests]
-        assert await _look(stage) == operation.after
+        assert await _look(stage, operation) == operation.after
         return sent
 
     return simulate(record)
@@ -200,7 +200,7 @@ async def _play(case: Case, told: list[str]) -> None:
     alive = not stage.victim.wire.dead
     possible = [after] if told[0] in ("ok", "stored, state follows") else [before, after]
     if case.look:
-        await _check(stage, [before, after] if case.lag else possible, lag=case.lag)
+        await _check(stage, operation, [before, after] if case.lag else possible, lag=case.lag)
     if not alive and operation.refusal is StaleSessionError:
         return  # whoever tries again has loaded the session again: another operation
     process = stage.victim if alive else stage.fresh()
@@ -215,7 +215,7 @@ async def _play(case: Case, told: list[str]) -> None:
     if stage.emulator.replicas is not None:
         check_guarantees(stage.emulator, stage.history)
         stage.emulator.replicas.catch_up()
-    await _check(stage, [after])
+    await _check(stage, operation, [after])
 
 
 async def _operate(operation: Operation, stage: Stage) -> None:
@@ -223,24 +223,27 @@ async def _operate(operation: Operation, stage: Stage) -> None:
     await stage.victim.service.flush()
 
 
-async def _check(stage: Stage, possible: list[View], *, lag: bool = False) -> None:
+async def _check(
+    stage: Stage, operation: Operation, possible: list[View], *, lag: bool = False
+) -> None:
     """Two new processes look, one after the other."""
     check_guarantees(stage.emulator, stage.history)
-    seen = await _look(stage, lag=lag)
+    seen = await _look(stage, operation, lag=lag)
     _expect(seen in possible, f"a reader sees {seen}, not one of {possible}")
     if lag:  # what another one sees may be older
         check_guarantees(stage.emulator, stage.history)
         return
     picture = check_guarantees(stage.emulator, stage.history, settled=seen is not None)
-    again = await _look(stage)
+    again = await _look(stage, operation)
     _expect(again == seen, f"a second reader sees {again} instead of {seen}")
     _expect(Picture(stage.emulator).dump() == picture.dump(), "a second look writes something")
 
 
-async def _look(stage: Stage, *, lag: bool = False) -> View:
+async def _look(stage: Stage, operation: Operation, *, lag: bool = False) -> View:
     reader = stage.fresh()
-    expected = Picture(stage.emulator).view(WHERE)
-    found = await reader.service.get_session(**THIS)
+    user, session = operation.where
+    expected = Picture(stage.emulator).view(operation.where)
+    found = await reader.service.get_session(app_name=APP, user_id=user, session_id=session)
     seen = None if found is None else ([each.id for each in found.events], found.state)
     _expect(lag or seen == expected, f"a reader sees {seen} where {expected} is stored")
     await reader.service.close()

@@ -40,6 +40,7 @@ class History:
     cut_off: set[str] = field(default_factory=set)  # had no answer once: chunks may be left behind
     initial: dict[str, dict[str, Any]] = field(default_factory=dict)  # by state["born"]
     purged: set[Where] = field(default_factory=set)  # of which no content may be left
+    damaged: set[Where] = field(default_factory=set)  # whose session document was taken away
 
 
 class Picture:
@@ -86,6 +87,12 @@ class Picture:
         if session is None or session["status"] in ("deleted", "purging", "purged"):
             return None
         records = self.live(where)
+        if session["status"] == "forking":  # whoever reads it completes it
+            source = session["source"]
+            original = self.live((source["user_id"], source["session_id"]))
+            records = [
+                record | {"copied": True} for record in original if record["seq"] <= source["place"]
+            ]
         behind = [record for record in records if record["seq"] > session["revision"]]
         if session["status"] == "active" and _in_force(behind):
             return None
@@ -123,6 +130,8 @@ class Picture:
         for key, value in given.items():
             found.append((key, (initial["stamp"], f"create-{session['incarnation']}"), value))
         for record in records:
+            if record.get("copied"):  # the original changed it
+                continue
             stamp = (record["stamp"], record["event_id"])
             for key, value in _scope(record, prefix).items():
                 found.append((key.removeprefix(prefix), stamp, value))
@@ -227,6 +236,8 @@ def _log(picture: Picture, where: Where) -> list[str]:
 
 def _session(picture: Picture, where: Where, history: History) -> list[str]:
     session = picture.sessions.get(where)
+    if session is None and where in history.damaged:
+        return []
     if session is None:
         return [f"G3 {where}: a log without a session document"]
     records = picture.live(where)
@@ -237,7 +248,9 @@ def _session(picture: Picture, where: Where, history: History) -> list[str]:
     if revision >= session["first_seq"] and (not records or records[-1]["seq"] < revision):
         problems.append(f"G3 {where}: revision {revision} is beyond the log")
     done = [record for record in records if record["seq"] <= revision]
-    if (status == "active") == _in_force(done):
+    if status == "forking" and revision >= session["first_seq"]:
+        problems.append(f"G3 {where}: followed before the fork was complete")
+    if status != "forking" and (status == "active") == _in_force(done):
         problems.append(f"G6 {where}: status {status} at revision {revision} contradicts the log")
     if status in ("purging", "purged"):
         if session["state"] or (status == "purged" and "large" in session):
@@ -258,7 +271,7 @@ def _session(picture: Picture, where: Where, history: History) -> list[str]:
 def _followed(picture: Picture, where: Where) -> list[str]:
     """After a reader was there: nothing is half done."""
     session, records = picture.sessions[where], picture.live(where)
-    if session["status"] in ("restoring", "purging"):
+    if session["status"] in ("restoring", "forking", "purging"):
         return [f"{where}: still {session['status']}"]
     if records and session["revision"] != records[-1]["seq"]:
         return [f"G3 {where}: revision {session['revision']} of {records[-1]['seq']}"]
@@ -270,7 +283,7 @@ def _events(picture: Picture, history: History) -> list[str]:
     places: dict[str, list[Where]] = {}
     for where, records in picture.logs.items():
         for record in records:
-            if record["document_type"] in ("adk_event", "stub"):
+            if record["document_type"] in ("adk_event", "stub") and not record.get("copied"):
                 places.setdefault(record["event_id"], []).append(where)
             if record["document_type"] == "adk_event" and where in history.purged:
                 problems.append(f"purge {where}: event {record['event_id']} is still there")

@@ -20,7 +20,7 @@ from cosmosservice.errors import (
     StateUpdatePendingError,
     StorageError,
 )
-from tests.reliability.guarantees import APP, History, View
+from tests.reliability.guarantees import APP, History, Picture, View
 from tests.reliability.simulation import Killed, Process, store
 from tests.support.adk import event
 
@@ -105,6 +105,7 @@ class Operation:
     run: Callable[[Stage, Process], Awaitable[None]]
     before: View
     after: View
+    where: tuple[str, str] = WHERE  # the session that readers look at
     options: dict[str, Any] = field(default_factory=dict)
     refusal: type[Exception] | None = None  # what it raises, rightly
     again: type[Exception] | None = None  # what it may raise the second time, rightly
@@ -245,11 +246,43 @@ async def repair(_: Stage, process: Process) -> None:
     await process.service.repair_session(**THIS)
 
 
+async def with_everything(stage: Stage) -> None:
+    """Two events, a large one, and one with large values."""
+    await with_deltas(stage)
+    for said in (say("large", "own", large=True), say("values", "own", large_state=True)):
+        await stage.append(stage.victim, stage.session, said)
+    await stage.victim.service.flush()
+
+
+def forking(at: int | None = None):
+    async def run(_: Stage, process: Process) -> None:
+        await process.service.fork_session(**THIS, at=at, new_session_id=FORK[1])
+
+    return run
+
+
+async def without_document(stage: Stage) -> None:
+    """The session's document and its large values are gone: there is only the log."""
+    await with_everything(stage)
+    other = stage.fresh()
+
+    async def remove(store: Any) -> None:
+        for each in Picture(stage.emulator).documents:
+            if each["document_type"] in ("session", "state_value"):
+                await store.sessions.delete(each["id"], each["user_id"])
+
+    await other.service._run("test", remove)
+    await other.service.close()
+    stage.history.damaged.add(WHERE)
+
+
 ONE = {"born": "first", "own_key": "one"}
 TWO = ONE | {"own_key": "two", "user:key": "two", "app:key": "two"}
 OTHER = ONE | {"own_key": "other", "user:key": "other", "app:key": "other"}
 AGAIN = {"born": "again", "user:key": "two", "app:key": "two"}
 
+FORK = (USER, "fork")
+EVERYTHING = ["one", "two", "large", "values"]
 VALUES, MORE = large_value("values"), large_value("more")
 
 OPERATIONS = [
@@ -364,6 +397,33 @@ OPERATIONS = [
         (["one", "two"], TWO),
         (["one", "two"], TWO),
     ),
+    Operation(
+        "create with large values",
+        nothing,
+        creating("first", own=VALUES, **{"user:u": MORE}),
+        None,
+        ([], {"born": "first", "own": VALUES, "user:u": MORE}),
+        again=AlreadyExistsError,
+    ),
+    Operation(
+        "fork",
+        with_everything,
+        forking(),
+        None,
+        (EVERYTHING, TWO | {"own_key": VALUES}),
+        where=FORK,
+        again=AlreadyExistsError,
+    ),
+    Operation(
+        "fork at a point",
+        with_everything,
+        forking(at=1),
+        None,
+        (["one"], TWO | {"own_key": "one"}),
+        where=FORK,
+        again=AlreadyExistsError,
+    ),
+    Operation("rebuild", without_document, repair, None, (EVERYTHING, TWO | {"own_key": VALUES})),
     Operation("repair", behind, repair, (["one", "other"], OTHER), (["one", "other"], OTHER)),
 ]
 

@@ -21,7 +21,8 @@ CHOSEN = {
 
 
 # Of these every fifth case: they take many requests, and each fault meets every kind of them.
-LONG = {"append of large values", "purge of a user with large values"}
+LONG = {"append of large values", "purge of a user with large values", "fork", "rebuild"}
+LONG |= {"create with large values"}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
