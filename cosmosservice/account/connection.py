@@ -14,6 +14,7 @@ from cosmosservice.account.container import Container
 from cosmosservice.account.credentials import asynchronous, default_credential
 from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import Failure
+from cosmosservice.account.files import explained
 from cosmosservice.account.provisioning import (
     check_container,
     container_properties,
@@ -68,12 +69,17 @@ class AccountProperties:
 def embedded_emulator(path: str) -> Emulator:
     try:
         from cosmos_emulator import Emulator
+        from cosmos_emulator.errors import StorageError
     except ImportError as missing:
         raise ConfigurationError(
             "The embedded emulator needs a package that is not installed"
             f" ({missing.name}): pip install 'cosmosservice[emulator]'."
         ) from None
-    return Emulator(path)
+    try:
+        return Emulator(path)
+    except StorageError as error:
+        reason = explained(path) or f"The embedded store cannot be opened: {error}."
+    raise ConfigurationError(reason)
 
 
 class Connection:

@@ -21,7 +21,7 @@ from cosmosservice.artifacts.payloads import Payloads
 from cosmosservice.artifacts.reading import Reading, created_at, damaged, extent_of, metadata_of
 from cosmosservice.artifacts.saving import INLINE_BYTES, Saving
 from cosmosservice.artifacts.streams import Opened
-from cosmosservice.artifacts.sweeping import Sweeping
+from cosmosservice.artifacts.sweeping import WITH_VERSIONS, Sweeping
 from cosmosservice.artifacts.versions import Versions
 from cosmosservice.hosting.concurrency import together
 
@@ -105,6 +105,11 @@ class ArtifactStore:
             absent = is_absent(filled(part, data))
             return None if absent else Opened(key, document, data, None)
         return Opened(key, document, None, extent_of(document))
+
+    async def scopes(self) -> list[Scope]:
+        """All that have an artifact."""
+        found = await self.container.query(WITH_VERSIONS, {})
+        return [Scope(each["app_name"], each["user_id"], each.get("session_id")) for each in found]
 
     async def keys(self, scopes: list[Scope]) -> list[str]:
         found = await together(*(self.versions.names(scope) for scope in scopes))

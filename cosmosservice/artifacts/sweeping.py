@@ -33,6 +33,10 @@ OF_USER = (
     "SELECT DISTINCT c.session_id FROM c WHERE c.app_name = @app AND c.user_id = @user"
     " AND IS_DEFINED(c.session_id)"
 )
+WITH_VERSIONS = (
+    "SELECT DISTINCT c.app_name, c.user_id, c.session_id FROM c"
+    f" WHERE c.document_type = '{VERSION}'"
+)
 SWEPT = (
     "SELECT DISTINCT c.scope, c.app_name, c.user_id, c.session_id FROM c"
     f" WHERE c.document_type IN ('{UPLOAD}', '{PIECE}')"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from cosmosservice.cli import provision
@@ -18,6 +17,7 @@ from cosmosservice.cli.console import (
     Commands,
     Problem,
     UsageProblem,
+    example,
     interruptible,
     json_option,
     out,
@@ -26,7 +26,7 @@ from cosmosservice.cli.console import (
     settings_of,
     uri_option,
 )
-from cosmosservice.cli.layout import print_table
+from cosmosservice.cli.layout import Folded, print_table
 from cosmosservice.cli.memory import memory
 from cosmosservice.cli.sessions import sessions
 from cosmosservice.containers import CONTAINERS
@@ -51,6 +51,7 @@ services:
     type: memory
     class: cosmosservice.adk.memory_service
 """
+CHECK = 20  # columns of the name of a check
 MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
 
 
@@ -105,20 +106,17 @@ async def _doctor(uri: str | None, as_json: bool) -> bool:
         if as_json:
             print_json(finding._asdict())
             continue
-        out.print(_finding(finding))
+        out.print(_finding(finding), soft_wrap=True)
     return healthy
 
 
-def _finding(finding: Finding) -> Table:
+def _finding(finding: Finding) -> Folded:
     mark, style = MARKS[finding.status]
-    row = Table.grid(padding=(0, 1))
-    for width in (1, 19, None):
-        row.add_column(width=width, overflow="fold")
     found = Text(finding.found)
     if finding.advice:
         found.append(f"\n→ {finding.advice}", style)
-    row.add_row(Text(mark, style), Text(finding.check, "bold"), found)
-    return row
+    label = Text.assemble((f"{mark} ", style), (finding.check.ljust(CHECK), "bold"), " ")
+    return Folded(found, label.cell_len, label)
 
 
 @cli.command()
@@ -193,27 +191,38 @@ def explore(uri: str | None, port: int, write: bool, no_browser: bool) -> None:
         run(work.explore(uri, port=port, write=write, browser=not no_browser))
 
 
-@cli.command()
-@click.argument("source_uri")
+@cli.command(
+    epilog=example(
+        "migrate sqlite:///session.db cosmosdb://myaccount.documents.azure.com/adk",
+        "migrate --dry-run sqlite:///session.db file:///data/artifacts cosmosdb://embedded/new.db",
+    )
+)
+@click.argument("source_uris", metavar="SOURCE_URI...", nargs=-1, required=True)
 @click.argument("target_uri")
 @click.option("--app", "apps", multiple=True, help="Only this app; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Read everything, write nothing.")
 @json_option
 def migrate(
-    source_uri: str, target_uri: str, apps: tuple[str, ...], dry_run: bool, as_json: bool
+    source_uris: tuple[str, ...],
+    target_uri: str,
+    apps: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Copy all sessions of SOURCE_URI to TARGET_URI.
+    """Copy all that a SOURCE_URI holds to TARGET_URI: sessions, memories, artifacts.
 
-    SOURCE_URI is what `adk web --session_service_uri` takes: sqlite://, postgresql+asyncpg://,
-    cosmosdb://. TARGET_URI is cosmosdb://. Ids, timestamps, order and state are kept. Run again, it
-    continues where it stopped. If the source is a Cosmos DB account with a key of its own, put that
-    into COSMOSDB_SOURCE_KEY.
+    A source is what `adk web` takes for a service: sqlite:// (sessions, memories, or both),
+    postgresql+asyncpg:// (sessions), file:// (artifacts), cosmosdb:// (all three). The target is
+    cosmosdb://. Ids, timestamps, order and state are kept. Run again, it continues where it
+    stopped. If the source is a Cosmos DB account with a key of its own, put that into
+    COSMOSDB_SOURCE_KEY.
     """
     from cosmosservice.cli import migrate as work
 
-    migration = work.Migrate(dry_run=dry_run, as_json=as_json)
-    with interruptible(lambda: migration.told):
-        run(migration.run(source_uri, target_uri, list(apps)))
+    migration = work.Migrate(target_uri, list(apps), dry_run=dry_run)
+    with interruptible(lambda: migration.report.told):
+        report = run(migration.run(source_uris))
+    work.print_report(report, dry_run=dry_run, as_json=as_json)
 
 
 @cli.command()

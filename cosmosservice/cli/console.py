@@ -118,8 +118,11 @@ def settings_of(uri: str | None, *, existing: bool = False) -> Settings:
     """The settings; with `existing`, an embedded store must be there already."""
     settings = Settings.from_uri(uri) if uri else Settings.from_env()
     path = settings.embedded_path
-    if existing and path not in (None, ":memory:") and not os.path.exists(str(path)):
-        raise ConfigurationError(f"There is no file {path}: nothing was ever stored in it.")
+    if existing and path not in (None, ":memory:"):
+        if not os.path.exists(str(path)):
+            raise ConfigurationError(f"There is no file {path}: nothing was ever stored in it.")
+        if os.path.isfile(str(path)) and not os.path.getsize(str(path)):
+            raise ConfigurationError(f"{path} is empty: nothing was ever stored in it.")
     return settings
 
 
@@ -156,9 +159,9 @@ def print_json(value: Any) -> None:
     click.echo(CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """`1 session`, `2,000 sessions`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 @contextlib.contextmanager

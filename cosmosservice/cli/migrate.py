@@ -1,20 +1,28 @@
-"""Copies all sessions of one service into another, session by session, and checks the copy."""
+"""Copies all that services hold into a store: sessions, memories and artifacts. Checks the copy."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService
 
-from cosmosservice import CosmosSessionService
+from cosmosservice import (
+    CosmosAccount,
+    CosmosArtifactService,
+    CosmosMemoryService,
+    CosmosSessionService,
+)
+from cosmosservice.cli.artifact_copies import copy_artifacts
 from cosmosservice.cli.console import Problem, bar, counted, err, out, print_json, settings_of
-from cosmosservice.cli.sources import apps_of, opened, reading
-from cosmosservice.cli.timeline import clean
+from cosmosservice.cli.memory_copies import copy_memories
+from cosmosservice.cli.reports import TO_COPY, Copies
+from cosmosservice.cli.sources import Source, apps_of, opened, reading
+from cosmosservice.cli.timeline import one_line
 from cosmosservice.sessions.importing import ImportOutcome
 from cosmosservice.sessions.verifying import Verifier
 
@@ -29,12 +37,27 @@ class Report:
     events: int = 0
     verified: Verifier = field(default_factory=Verifier)
     problems: list[str] = field(default_factory=list)
+    memories: Copies | None = None
+    artifacts: Copies | None = None
 
     @property
     def told(self) -> str:
         """What an interruption left."""
-        copied = counted(self.outcomes.total(), "session")
-        return f"{copied} were copied and checked. Run it again: it continues where it stopped."
+        done = [counted(self.outcomes.total(), "session")]
+        if self.memories is not None:
+            done.append(counted(self.memories.outcomes.total(), "memory", "memories"))
+        if self.artifacts is not None:
+            done.append(counted(self.artifacts.outcomes.total(), "version") + " of artifacts")
+        what = ", ".join(done)
+        return f"{what} were copied and checked. Run it again: it continues where it stopped."
+
+    @property
+    def differences(self) -> list[str]:
+        return [
+            *self.problems,
+            *(self.memories.problems if self.memories else ()),
+            *(self.artifacts.problems if self.artifacts else ()),
+        ]
 
 
 class Migration:
@@ -43,12 +66,13 @@ class Migration:
     def __init__(
         self,
         target: CosmosSessionService | None,
+        report: Report | None = None,
         *,
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
         self._target = target
         self._progress = progress
-        self.report = Report()
+        self.report = report or Report()
 
     async def run(self, sessions: AsyncIterator[Session]) -> Report:
         """Several sessions at a time; each one in order."""
@@ -76,7 +100,7 @@ class Migration:
     async def _copy(self, session: Session) -> None:
         self.report.events += len(session.events)
         if self._target is None:
-            self.report.outcomes["to copy"] += 1
+            self.report.outcomes[TO_COPY] += 1
             return
         outcome = await self._target.import_session(session)
         self.report.outcomes[outcome] += 1
@@ -95,34 +119,57 @@ class Migration:
 class Migrate:
     """One run of `cosmosservice migrate`."""
 
-    def __init__(self, *, dry_run: bool, as_json: bool) -> None:
+    def __init__(self, target_uri: str, apps: list[str], *, dry_run: bool) -> None:
+        settings_of(target_uri)  # a mistake in it is reported before a source is read
+        self._target_uri = target_uri
+        self._apps = apps
         self._dry_run = dry_run
-        self._as_json = as_json
-        self._report = Report()
+        self.report = Report()
 
-    async def run(self, source_uri: str, target_uri: str, apps: list[str]) -> None:
-        settings_of(target_uri)  # a mistake in it is reported before the source is read
+    async def run(self, source_uris: Sequence[str]) -> Report:
         async with contextlib.AsyncExitStack() as stack:
-            source = await stack.enter_async_context(opened(source_uri))
-            with reading(source_uri):
-                if isinstance(source, CosmosSessionService):
-                    await source.catch_up()
-                found = await listed(source, apps or await apps_of(source, source_uri))
-            target = None
+            sources = [await stack.enter_async_context(opened(uri)) for uri in source_uris]
+            account = None
             if not self._dry_run:
-                target = await stack.enter_async_context(CosmosSessionService(uri=target_uri))
-            progress = stack.enter_context(bar("sessions"))
-            migration = Migration(target, progress=lambda done: progress(done, len(found)))
-            self._report = migration.report
-            await migration.run(loaded(source, found, source_uri))
-        gone = len(found) - self._report.outcomes.total()
-        if gone:
-            self._report.outcomes["deleted in the source since"] = gone
-        print_report(self._report, dry_run=self._dry_run, as_json=self._as_json)
+                account = await stack.enter_async_context(CosmosAccount(uri=self._target_uri))
+            for source in sources:
+                if source.sessions is not None:
+                    await self._sessions(source.sessions, source.uri, account)
+            for source in sources:
+                with reading(source.uri):
+                    await self._memories(source, account)
+                    await self._artifacts(source, account)
+        return self.report
 
-    @property
-    def told(self) -> str:
-        return self._report.told
+    async def _sessions(
+        self, source: BaseSessionService, uri: str, account: CosmosAccount | None
+    ) -> None:
+        with reading(uri):
+            if isinstance(source, CosmosSessionService):
+                await source.catch_up()
+            found = await listed(source, self._apps or await apps_of(source, uri))
+        target = None if account is None else CosmosSessionService(account=account)
+        before = self.report.outcomes.total()
+        with bar("sessions") as progress:
+            migration = Migration(
+                target, self.report, progress=lambda done: progress(done - before, len(found))
+            )
+            await migration.run(loaded(source, found, uri))
+        gone = len(found) - (self.report.outcomes.total() - before)
+        if gone:
+            self.report.outcomes["deleted in the source since"] += gone
+
+    async def _memories(self, source: Source, account: CosmosAccount | None) -> None:
+        if source.memories is not None:
+            self.report.memories = self.report.memories or Copies()
+            target = None if account is None else CosmosMemoryService(account=account)
+            await copy_memories(source.memories, target, self._apps, self.report.memories)
+
+    async def _artifacts(self, source: Source, account: CosmosAccount | None) -> None:
+        if source.artifacts is not None:
+            self.report.artifacts = self.report.artifacts or Copies()
+            target = None if account is None else CosmosArtifactService(account=account)
+            await copy_artifacts(source.artifacts, target, self._apps, self.report.artifacts)
 
 
 async def listed(
@@ -151,34 +198,43 @@ async def loaded(
 def print_report(report: Report, *, dry_run: bool, as_json: bool) -> None:
     """Says what was done; raises if the copy is not what the source is."""
     verified = report.verified
+    others = {"memories": report.memories, "artifacts": report.artifacts}
+    copied = {name: copies for name, copies in others.items() if copies is not None}
     if as_json:
         print_json(
             {
                 "sessions": dict(report.outcomes),
                 "events": report.events,
+                **{name: dict(copies.outcomes) for name, copies in copied.items()},
                 "verified": {
                     "sessions": verified.sessions,
                     "events": verified.events,
                     "users": verified.users,
                     "apps": verified.apps,
                 },
-                "problems": report.problems,
+                "problems": report.differences,
             }
         )
     else:
-        counts = [f"{count:,} {outcome}" for outcome, count in report.outcomes.items()]
-        total = counted(report.outcomes.total(), "session")
-        out.print(f"{total} ({', '.join(counts)})" if counts else "No sessions.")
-        out.print(counted(report.events, "event"))
-        if not dry_run:
+        if report.outcomes or not copied:
+            counts = Copies(report.outcomes)
+            out.print(f"{counted(counts.outcomes.total(), 'session')}{counts.told}")
+            out.print(counted(report.events, "event"))
+        if report.memories is not None:
+            number = counted(report.memories.outcomes.total(), "memory", "memories")
+            out.print(f"{number}{report.memories.told}")
+        if report.artifacts is not None:
+            number = counted(report.artifacts.outcomes.total(), "version")
+            out.print(f"{number} of artifacts{report.artifacts.told}")
+        if report.outcomes and not dry_run:
             out.print(
                 f"Read again and found alike: {counted(verified.sessions, 'session')},"
                 f" {counted(verified.events, 'event')}, state of"
                 f" {counted(verified.users, 'user')} and {counted(verified.apps, 'app')}",
                 soft_wrap=True,
             )
-        for problem in report.problems:
-            err.print(clean(problem), markup=False, soft_wrap=True)
-    if report.problems:
-        number = counted(len(report.problems), "difference")
+        for problem in report.differences:
+            err.print(one_line(problem), markup=False, soft_wrap=True)
+    if report.differences:
+        number = counted(len(report.differences), "difference")
         raise Problem(f"{number} between the source and the target.")

@@ -93,6 +93,11 @@ ALL_IN_SESSION: Final = "SELECT c.id, c.kind FROM c WHERE c.session_id = @sessio
 WITH_VECTOR: Final = "SELECT c.of, c.owner FROM c WHERE c.kind = @kind"
 MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE c.kind = @kind"
 
+# Not answered by the index: for a migration, which reads everything.
+OWNERS: Final = "SELECT DISTINCT VALUE c.owner FROM c"
+OWNERS_WITH_APPS: Final = "SELECT DISTINCT c.owner, c.app_name FROM c WHERE IS_DEFINED(c.app_name)"
+DOCUMENTS: Final = "SELECT * FROM c"
+
 
 def slots(count: int) -> int:
     """The smallest number of tokens of a query that has room for so many."""

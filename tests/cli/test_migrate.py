@@ -280,11 +280,13 @@ def test_password_of_a_source_is_not_repeated(command):
     assert "hush" not in done.out + done.err
 
 
-def test_source_that_cannot_be_read_is_one_line(command, folder):
-    folder.joinpath("source.db").write_bytes(b"not a database, but longer than a header" * 100)
+def test_source_that_cannot_be_read_is_one_line(command, source):
+    with sqlite3.connect("source.db") as database:
+        database.execute("UPDATE events SET event_data = 'no JSON'")
+    database.close()
     done = command("migrate", SOURCE, TARGET)
-    assert done.code == 2
-    assert "file is not a database" in done.err
+    assert done.code == 1
+    assert "The source cannot be read: " in done.err
     assert "Traceback" not in done.err
 
 

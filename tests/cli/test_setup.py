@@ -30,7 +30,7 @@ def test_doctor_finds_a_new_store_healthy(command):
 
 def test_doctor_is_readable(command):
     command("init")
-    assert "✓ container sessions  partition key /user_id" in command("doctor").out
+    assert "✓ container sessions   partition key /user_id" in command("doctor").out
 
 
 def test_doctor_says_which_container_is_missing_and_what_to_do(command):

@@ -1,0 +1,110 @@
+"""Puts memories of another store, or events that are memories elsewhere, into this one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from google.adk.events.event import Event
+
+from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.memory import documents, queries
+from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.entries import event_entries
+from cosmosservice.memory.store import MemoryStore
+
+COPIED: Final = "copied"
+PRESENT: Final = "already there"
+DIFFERENT: Final = "different in the target"
+FORGOTTEN: Final = "forgotten in the target"
+LOST: Final = "missing in the target"
+EXPIRED: Final = "expired"
+
+Outcomes = Counter[str]
+
+
+async def owners_in(container: Container, apps: Collection[str]) -> list[str]:
+    """Of some apps, or of all: the partitions that hold anything."""
+    if not apps:
+        return sorted(map(str, await container.query(queries.OWNERS, {})))
+    found = await container.query(queries.OWNERS_WITH_APPS, {})
+    return sorted({str(each["owner"]) for each in found if each["app_name"] in apps})
+
+
+async def documents_in(container: Container, owner: str) -> list[Document]:
+    """All of an owner but the vectors, in the order in which they may be written: a memory after
+    its parts."""
+    found = [
+        document
+        async for page in container.pages(queries.DOCUMENTS, {}, owner)
+        for document in page
+        if document.get("kind") != documents.VECTOR
+    ]
+    return sorted(found, key=lambda document: document.get("kind") != documents.PART)
+
+
+async def put_documents(container: Container, found: Sequence[Document]) -> Outcomes:
+    """Creates what is not there, reads it again, and says how many memories were what."""
+    outcomes = Outcomes()
+    for document in found:
+        outcome = await _put(container, document)
+        if document["kind"] == documents.MEMORY:
+            outcomes[outcome] += 1
+    return outcomes
+
+
+async def _put(container: Container, document: Document) -> str:
+    body = {name: value for name, value in document.items() if not name.startswith("_")}
+    if isinstance(document.get("ttl"), int) and document["ttl"] > 0:
+        # What is left of its time.
+        body["ttl"] = int(document["_ts"] + document["ttl"] - time.time())
+        if body["ttl"] < 1:
+            return EXPIRED
+    try:
+        await container.create(body)
+        outcome = COPIED
+    except Conflict:
+        outcome = PRESENT
+    try:
+        there = await container.read(body["id"], body["owner"])
+    except NotFound:
+        return LOST
+    assert isinstance(there, dict)
+    if there["kind"] == documents.FORGOTTEN != body["kind"]:
+        return FORGOTTEN
+    same = all(there.get(name) == value for name, value in body.items() if name != "ttl")
+    return outcome if same else DIFFERENT
+
+
+async def put_events(
+    store: MemoryStore, owner: Owner, sessions: Mapping[str | None, Sequence[Event]]
+) -> Outcomes:
+    """Adds events by session, reads them again, and says how many were what."""
+    outcomes = Outcomes()
+    for session_id, events in sessions.items():
+        entries = event_entries(events, None, None)
+        before = {
+            entry.document_id: await _kind(store.container, owner, entry.document_id)
+            for entry in entries
+        }
+        new = [entry for entry in entries if before[entry.document_id] is None]
+        await store.add_events(owner, session_id, new)
+        for each, was in before.items():
+            if was is not None:
+                outcomes[PRESENT if was == documents.MEMORY else FORGOTTEN] += 1
+            else:
+                there = await _kind(store.container, owner, each)
+                outcomes[COPIED if there == documents.MEMORY else LOST] += 1
+    return outcomes
+
+
+async def _kind(container: Container, owner: Owner, document_id: str) -> str | None:
+    try:
+        found = await container.read(document_id, owner.key)
+    except NotFound:
+        return None
+    assert isinstance(found, dict)
+    return str(found["kind"])
