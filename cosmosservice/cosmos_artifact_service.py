@@ -17,7 +17,8 @@ from cosmosservice.account.service import AccountService
 from cosmosservice.artifacts import references
 from cosmosservice.artifacts.keys import ArtifactKey, Scope
 from cosmosservice.artifacts.parts import blob_part, divided, ensure_part, reference_of
-from cosmosservice.artifacts.saving import Draft, Hashing
+from cosmosservice.artifacts.payloads import sha256
+from cosmosservice.artifacts.saving import Draft
 from cosmosservice.artifacts.stores import ArtifactStores, Sizes
 from cosmosservice.artifacts.streams import ArtifactReader, Opened, Source, blocks
 from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, Progress, SweepReport
@@ -236,7 +237,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         assert extent is not None
         return await self._run(
             "open_artifact",
-            lambda store: store.reading.checked_piece(opened.key, extent, number),
+            lambda store: store.reading.pieces(opened.key, extent, number),
         )
 
     async def _explain(self, opened: Opened, problem: str) -> None:
@@ -272,10 +273,10 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             )
         upload = await self._run(name, lambda store: store.payloads.begin(key.scope))
         try:
-            digest = await self._send(upload, first, stream)
+            await self._send(upload, first, stream)
             return await self._run(
                 name,
-                lambda store: store.saving.finish_stream(key, draft, upload, digest),
+                lambda store: store.saving.finish_stream(key, draft, upload),
                 grace=GRACE,
             )
         except Exception:
@@ -283,14 +284,13 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
                 await self._run(name, lambda store: store.payloads.discard(upload))
             raise
 
-    async def _send(self, upload: Upload, first: bytes, rest: Any) -> str:
-        """Says the digest of all."""
-        name, hashing, number = "save_artifact_stream", Hashing(), 0
+    async def _send(self, upload: Upload, first: bytes, rest: Any) -> None:
+        name, number = "save_artifact_stream", 0
         under_way: set[asyncio.Task[None]] = set()
         block: bytes | None = first
         try:
             while block is not None:
-                upload.digests.append(await asyncio.to_thread(hashing.add, block))
+                upload.digests.append(await sha256(block))
                 upload.sizes.append(len(block))
                 await self._run(name, lambda store: store.payloads.renew(upload))
                 under_way.add(asyncio.create_task(self._put(upload, number, block)))
@@ -306,7 +306,6 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
-        return hashing.digest
 
     async def _put(self, upload: Upload, number: int, block: bytes) -> None:
         await self._run(

@@ -47,6 +47,7 @@ class BlobBodies:
         self._client = client
         self._to_close = to_close
         self.piece_bytes = piece_bytes
+        self.run = max(1, _SINGLE_GET // PIECE_BYTES)
 
     @classmethod
     def open(
@@ -129,18 +130,11 @@ class BlobBodies:
     async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
         return await self.get_range(_name(scope, upload), start, limit)
 
-    async def get_all(self, scope: Scope, upload: str, size: int) -> bytes | None:
-        return await self.get_range(_name(scope, upload), 0, size)
-
     async def get_range(self, name: str, start: int, length: int) -> bytes:
         from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 
         async def read() -> bytes:
-            found = await self._client.download_blob(
-                name, offset=start, length=length, max_concurrency=_AT_ONCE
-            )
-            if length > _SINGLE_GET:
-                return await found.readall()
+            found = await self._client.download_blob(name, offset=start, length=length)
             # It is in memory already, and readall would copy it twice.
             parts = [bytes(each) async for each in found.chunks()]
             return parts[0] if len(parts) == 1 else b"".join(parts)

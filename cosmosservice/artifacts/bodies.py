@@ -35,6 +35,7 @@ class Bodies(Protocol):
 
     name: str
     piece_bytes: int  # of every piece but the last
+    run: int  # how many pieces can be had by one request
 
     def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
         """What stores all bytes, if that is one document: for a version's own transaction."""
@@ -49,10 +50,8 @@ class Bodies(Protocol):
         """All pieces that were put one by one are stored."""
 
     async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
-        """A piece, which begins at `start`, of at most `limit` bytes. Raises MissingPiece."""
-
-    async def get_all(self, scope: Scope, upload: str, size: int) -> bytes | None:
-        """All bytes, at most `size`; None: only pieces can be had. Raises MissingPiece."""
+        """A piece, or a run of them, which begins at `start`, of at most `limit` bytes. Raises
+        MissingPiece."""
 
     async def remove(self, scope: Scope, upload: str, pieces: int | None = None) -> int:
         """Removes whatever there is, and says how many pieces or blobs that was. `pieces`: how
@@ -71,6 +70,7 @@ class Pieces:
     """Documents of the artifact's own partition."""
 
     name = COSMOS
+    run = 1
 
     def __init__(self, container: Container, piece_bytes: int = PIECE_BYTES) -> None:
         self._container = container
@@ -111,9 +111,6 @@ class Pieces:
             raise MissingPiece(f"piece {number} is missing") from None
         except (KeyError, TypeError, ValueError):
             raise MissingPiece(f"piece {number} cannot be read") from None
-
-    async def get_all(self, scope: Scope, upload: str, size: int) -> bytes | None:
-        return None
 
     async def remove(self, scope: Scope, upload: str, pieces: int | None = None) -> int:
         if pieces is not None:  # a query would be charged for reading them all

@@ -56,7 +56,7 @@ ARTIFACTS_CONTAINER: Final = ContainerDefinition(
             {"path": "/app_name/?"},
             {"path": "/user_id/?"},
             {"path": "/payload/upload/?"},
-            {"path": "/payload/sha256/?"},
+            {"path": "/payload/digest/?"},
         ],
         "excludedPaths": [{"path": "/*"}],
     },

@@ -46,9 +46,11 @@ GIVEN_UP_SECONDS = 24 * 3600  # after which an upload that does not move expires
 _RENEWAL_SECONDS = GIVEN_UP_SECONDS / 24  # an upload under way says so this often
 
 _DIGEST = 32  # bytes of SHA-256
+_IN_THREAD = 512 * 1024  # bytes from which hashing takes long enough to be done elsewhere
+_THREADS = 8  # that hash at the same time, at most
 
 SAME_OR_LEFT = (
-    "SELECT c.document_type, c.payload FROM c WHERE c.payload.sha256 = @digest"
+    "SELECT c.document_type, c.payload FROM c WHERE c.payload.digest = @digest"
     f" OR (c.document_type = '{UPLOAD}' AND c.status = '{REMOVING}')"
 )
 OF_SCOPE = (
@@ -86,7 +88,11 @@ class Upload:
     def is_new(self) -> bool:
         return self.use == 0
 
-    def describe(self, digest: str) -> None:
+    @property
+    def digest(self) -> str:
+        return digest_of(self.digests)
+
+    def describe(self) -> None:
         """It is complete: what its first version will say of it."""
         self.named = {
             "upload": self.name,
@@ -94,7 +100,7 @@ class Upload:
             "store": self.bodies.name,
             "pieces": len(self.sizes),
             "piece_bytes": self.bodies.piece_bytes,
-            "sha256": digest,
+            "digest": self.digest,
             "digests": base64.b64encode(b"".join(self.digests)).decode("ascii"),
         }
 
@@ -181,18 +187,14 @@ class Payloads:
         upload.renewed = asyncio.get_running_loop().time()
         return upload
 
-    async def put_all(self, upload: Upload, data: bytes) -> None:
-        for piece in _pieces(data, upload.bodies.piece_bytes):
-            upload.sizes.append(len(piece))
+    async def put_all(self, upload: Upload, data: bytes, digests: list[bytes]) -> None:
+        upload.digests = digests
+        upload.sizes = [len(piece) for piece in _pieces(data, upload.bodies.piece_bytes)]
         _check_count(len(upload.sizes))
         upload.document = upload.bodies.document(upload.scope, upload.name, data)
-        digests = asyncio.to_thread(_digests, data, upload.bodies.piece_bytes)
-        if upload.document is not None:
-            upload.digests = await digests
-            return
-        upload.digests, _ = await together(
-            digests, upload.bodies.put_all(upload.scope, upload.name, data)
-        )
+        if upload.document is None:
+            await upload.bodies.put_all(upload.scope, upload.name, data)
+        upload.describe()
 
     async def put(self, upload: Upload, number: int, data: bytes) -> None:
         """A piece of a stream. Several may be under way."""
@@ -363,16 +365,37 @@ def _marker(scope: Scope, upload: str, store: str, status: str, pieces: int | No
     return upload_document(nobody, upload, store=store, status=status, ttl=BLOCKED_TTL, **fields)
 
 
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+async def sha256(data: bytes) -> bytes:
+    """In a thread if it takes long: others go on meanwhile."""
+    if len(data) < _IN_THREAD:
+        return hashlib.sha256(data).digest()
+    return await asyncio.to_thread(lambda: hashlib.sha256(data).digest())
 
 
-def piece_digest(digests: str, number: int) -> bytes:
-    """Of one piece, from what the version says."""
-    found = base64.b64decode(digests, validate=True)[number * _DIGEST : (number + 1) * _DIGEST]
-    if len(found) != _DIGEST:
-        raise IndexError(number)
-    return found
+async def digests_of(data: bytes, size: int) -> list[bytes]:
+    """Of the pieces of this size."""
+    pieces = list(_pieces(data, size))
+    if len(data) < _IN_THREAD:
+        return _digests(pieces)
+    share = -(-len(pieces) // _THREADS)
+    shares = [pieces[start : start + share] for start in range(0, len(pieces), share)]
+    found = await together(*(asyncio.to_thread(_digests, each) for each in shares))
+    return [digest for digests in found for digest in digests]
+
+
+def _digests(pieces: list[memoryview]) -> list[bytes]:
+    return [hashlib.sha256(piece).digest() for piece in pieces]
+
+
+def digest_of(digests: list[bytes]) -> str:
+    """Of a whole, from those of its pieces: every byte is read once."""
+    return hashlib.sha256(b"".join(digests)).hexdigest()
+
+
+def piece_digests(digests: str, first: int, count: int) -> bytes:
+    """Of some pieces, from what the version says. Raises ValueError."""
+    found = base64.b64decode(digests, validate=True)
+    return found[first * _DIGEST : (first + count) * _DIGEST]
 
 
 def _count(document: Document) -> int | None:
@@ -384,10 +407,6 @@ def _count(document: Document) -> int | None:
 def _pieces(data: bytes, size: int) -> Iterator[memoryview]:
     view = memoryview(data)
     return (view[start : start + size] for start in range(0, len(data), size))
-
-
-def _digests(data: bytes, size: int) -> list[bytes]:
-    return [hashlib.sha256(piece).digest() for piece in _pieces(data, size)]
 
 
 def _check_count(count: int) -> None:

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 from cosmosservice.account.container import Container, Document
-from cosmosservice.artifacts.bodies import Bodies, MissingPiece
+from cosmosservice.artifacts.bodies import MissingPiece
 from cosmosservice.artifacts.keys import ArtifactKey
-from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads, piece_digest
+from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads, digests_of, piece_digests
 from cosmosservice.artifacts.versions import Versions
 from cosmosservice.data_converters import decode_state
 from cosmosservice.data_converters.scalars import decode_bytes
@@ -27,15 +27,15 @@ class Extent(NamedTuple):
     """Where a payload is, as its version says: plausible, not yet true."""
 
     bytes: int
-    sha256: str
     upload: str
     store: str
     pieces: int
     piece_bytes: int
     digests: str  # of the pieces
 
-    def size_of(self, number: int) -> int:
-        return min(self.piece_bytes, self.bytes - number * self.piece_bytes)
+    def start_of(self, number: int) -> int:
+        """Where a piece begins; or the end, behind the last one."""
+        return min(self.bytes, number * self.piece_bytes)
 
 
 class Reading:
@@ -54,35 +54,26 @@ class Reading:
         if "payload" not in document:
             return _inline(document)
         extent = extent_of(document)
-        bodies = self._payloads.bodies_of(extent.store)
-        whole = await bodies.get_all(key.scope, extent.upload, extent.bytes)
-        if whole is None:
-            pieces = in_order(extent.pieces, lambda n: self._piece(key, extent, bodies, n))
-            whole = b"".join([piece async for piece in pieces])
-        if len(whole) != extent.bytes:
-            raise MissingPiece(f"it has {len(whole):,} bytes instead of {extent.bytes:,}")
-        _compare(await asyncio.to_thread(hashlib.sha256, whole), extent.sha256)
-        return whole
+        run = self._payloads.bodies_of(extent.store).run
+        runs = in_order(-(-extent.pieces // run), lambda n: self.pieces(key, extent, n * run, run))
+        found = [each async for each in runs]
+        return found[0] if len(found) == 1 else b"".join(found)
 
-    async def _piece(self, key: ArtifactKey, extent: Extent, bodies: Bodies, number: int) -> bytes:
-        size = extent.size_of(number)
-        start = number * extent.piece_bytes
-        piece = await bodies.get(key.scope, extent.upload, number, start, size)
-        if len(piece) != size:
-            raise MissingPiece(f"piece {number} has {len(piece):,} bytes instead of {size:,}")
-        return piece
-
-    async def checked_piece(self, key: ArtifactKey, extent: Extent, number: int) -> bytes:
-        """One piece, with its own digest: for those who do not read them all."""
+    async def pieces(self, key: ArtifactKey, extent: Extent, first: int, count: int = 1) -> bytes:
+        """Some pieces, of the length and with the digests that the version says."""
+        start, end = extent.start_of(first), extent.start_of(first + count)
         bodies = self._payloads.bodies_of(extent.store)
-        piece = await self._piece(key, extent, bodies, number)
+        found = await bodies.get(key.scope, extent.upload, first, start, end - start)
+        if len(found) != end - start:
+            raise MissingPiece(f"piece {first} has {len(found):,} bytes instead of {end - start:,}")
         try:
-            wanted = piece_digest(extent.digests, number)
-        except (ValueError, IndexError):
+            wanted = piece_digests(extent.digests, first, count)
+        except ValueError:
             raise MissingPiece("its digests cannot be read") from None
-        if not hmac.compare_digest(hashlib.sha256(piece).digest(), wanted):
-            raise MissingPiece(f"the checksum of piece {number} is wrong")
-        return piece
+        digests = await digests_of(found, extent.piece_bytes)
+        if not hmac.compare_digest(b"".join(digests), wanted):
+            raise MissingPiece(f"the checksum of piece {first} is wrong")
+        return found
 
     async def explain(self, key: ArtifactKey, document: Document, problem: str) -> None:
         """Returns if the version is deleted by now; else its payload is damaged."""
@@ -115,7 +106,6 @@ def extent_of(document: Document) -> Extent:
         assert isinstance(payload, dict)
         extent = Extent(
             document["bytes"],
-            payload["sha256"],
             payload["upload"],
             payload["store"],
             payload["pieces"],
@@ -145,11 +135,6 @@ def _inline(document: Document) -> bytes:
     if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), wanted):
         raise damaged(document, "its checksum is wrong")
     return data
-
-
-def _compare(found: Any, wanted: str) -> None:
-    if not hmac.compare_digest(found.hexdigest(), str(wanted)):
-        raise MissingPiece("its checksum is wrong")
 
 
 def damaged(document: Document, problem: str) -> DamagedArtifactError:

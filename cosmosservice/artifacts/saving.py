@@ -9,7 +9,6 @@ Whoever finds its place taken takes the next one, without sending a large payloa
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import logging
@@ -29,7 +28,7 @@ from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
 from cosmosservice.artifacts.keys import ArtifactKey, place_of
-from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, sha256
+from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, digest_of, digests_of
 from cosmosservice.artifacts.versions import Place, Versions
 from cosmosservice.data_converters import encode_state, to_json, wire_size
 from cosmosservice.data_converters.scalars import encode_bytes
@@ -42,7 +41,6 @@ logger = logging.getLogger("cosmosservice")
 # for the documents that they read: with 64 KB an artifact adds 6 RU to every list, with 256 KB 26.
 INLINE_BYTES = 64 * 1024
 _MAX_FIELDS = 1_000_000  # bytes of metadata and of the part without its payload
-_IN_THREAD = 1024 * 1024  # bytes from which hashing takes long enough to be done elsewhere
 
 
 @dataclass
@@ -94,19 +92,20 @@ class Saving:
         fields = draft.fields("save_artifact")
         if payload is None:
             return await self._commit(key, draft.save, fields, None)
-        digest = await _sha256(payload)
         fields["bytes"] = len(payload)
         if len(payload) <= self.inline_bytes:
-            fields |= {"sha256": digest, "data": encode_bytes(payload)}
+            checksum = hashlib.sha256(payload).hexdigest()
+            fields |= {"sha256": checksum, "data": encode_bytes(payload)}
             return await self._commit(key, draft.save, fields, None)
+        digests = await digests_of(payload, self._payloads.piece_bytes)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             (upload, left), new = await together(  # side by side: most payloads are new
-                self._payloads.find(key.scope, digest),
+                self._payloads.find(key.scope, digest_of(digests)),
                 self._payloads.begin(key.scope, len(payload)),
             )
             if upload is None:
-                upload = await self._upload(new, payload, digest)
+                upload = await self._upload(new, payload, digests)
             else:
                 await self._payloads.abandon(new)
             try:
@@ -120,14 +119,12 @@ class Saving:
             "save_artifact: the payload was removed by others each time. Nothing was stored."
         )
 
-    async def finish_stream(
-        self, key: ArtifactKey, draft: Draft, upload: Upload, digest: str
-    ) -> int:
+    async def finish_stream(self, key: ArtifactKey, draft: Draft, upload: Upload) -> int:
         """Commits an upload whose pieces are all there. The same bytes may be there already."""
         fields = draft.fields("save_artifact_stream")
         fields["bytes"] = sum(upload.sizes)
-        upload.describe(digest)
-        same, left = await self._payloads.find(key.scope, digest)
+        upload.describe()
+        same, left = await self._payloads.find(key.scope, upload.digest)
         if same is not None:
             with contextlib.suppress(PayloadGone):
                 version = await self._use(key, draft, fields, same)
@@ -145,13 +142,12 @@ class Saving:
             await self._tidy(key)
         return version
 
-    async def _upload(self, upload: Upload, payload: bytes, digest: str) -> Upload:
+    async def _upload(self, upload: Upload, payload: bytes, digests: list[bytes]) -> Upload:
         try:
-            await self._payloads.put_all(upload, payload)
+            await self._payloads.put_all(upload, payload, digests)
         except Exception:
             await self._payloads.discard(upload)
             raise
-        upload.describe(digest)
         return upload
 
     async def _use(self, key: ArtifactKey, draft: Draft, fields: Document, upload: Upload) -> int:
@@ -237,24 +233,3 @@ class Saving:
             if places and places[-1]["id"] == head["id"]:
                 await self._deletion.bury(key.partition, places)
         return Place(number, 0, head["_etag"])
-
-
-async def _sha256(payload: bytes) -> str:
-    if len(payload) < _IN_THREAD:
-        return sha256(payload)
-    return await asyncio.to_thread(sha256, payload)
-
-
-class Hashing:
-    """The digest of a stream, and of each of its pieces."""
-
-    def __init__(self) -> None:
-        self._whole = hashlib.sha256()
-
-    def add(self, piece: bytes) -> bytes:
-        self._whole.update(piece)
-        return hashlib.sha256(piece).digest()
-
-    @property
-    def digest(self) -> str:
-        return self._whole.hexdigest()
