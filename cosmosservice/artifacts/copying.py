@@ -27,12 +27,11 @@ from cosmosservice.artifacts.bodies import COSMOS, MissingPiece
 from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, place_of
 from cosmosservice.artifacts.parts import ABSENT, divided, part_of, reference_of
-from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, sha256
+from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, digest_of, digests_of
 from cosmosservice.artifacts.reading import Extent, created_at, extent_of
-from cosmosservice.artifacts.saving import Saving
+from cosmosservice.artifacts.saving import Saving, inline_fields
 from cosmosservice.artifacts.versions import Place, Versions
 from cosmosservice.data_converters import encode_value
-from cosmosservice.data_converters.scalars import encode_bytes
 from cosmosservice.errors import (
     AlreadyExistsError,
     DamagedArtifactError,
@@ -217,22 +216,16 @@ class Copying:
             return await self._create(source, fields)
         fields["bytes"] = len(payload)
         if len(payload) <= self._saving.inline_bytes:
-            fields |= {"sha256": sha256(payload), "data": encode_bytes(payload)}
+            fields |= inline_fields(payload)
             return await self._create(source, fields)
 
         async def from_memory(source: _Source, fields: Document) -> Upload:
-            digest = sha256(payload)
-            same, _ = await self._payloads.find(source.key.scope, digest)
+            digests = await digests_of(payload, self._payloads.piece_bytes)
+            same, _ = await self._payloads.find(source.key.scope, digest_of(digests))
             if same is not None:
                 return same
             upload = await self._payloads.begin(source.key.scope, len(payload))
-            try:
-                await self._payloads.put_all(upload, payload)
-            except Exception:
-                await self._payloads.discard(upload)
-                raise
-            upload.describe(digest)
-            return upload
+            return await self._saving.upload(upload, payload, digests)
 
         return await self._create_with_payload(source, fields, from_memory)
 
@@ -258,7 +251,7 @@ class Copying:
         except DamagedArtifactError:
             fields["payload"] = _nothing()
             return None
-        same, _ = await self._payloads.find(scope, extent.sha256)
+        same, _ = await self._payloads.find(scope, extent.digest)
         if same is not None:
             return same
         upload = await self._payloads.begin(scope, extent.bytes, extent.store)
@@ -343,4 +336,4 @@ class Copying:
 
 def _nothing() -> Document:
     """What a version says of a payload that is not there."""
-    return {"upload": secrets.token_hex(16), "use": 0, "sha256": ""}
+    return {"upload": secrets.token_hex(16), "use": 0, "digest": ""}

@@ -27,11 +27,15 @@ class Extent(NamedTuple):
     """Where a payload is, as its version says: plausible, not yet true."""
 
     bytes: int
+    digest: str
     upload: str
     store: str
     pieces: int
     piece_bytes: int
     digests: str  # of the pieces
+
+    def size_of(self, number: int) -> int:
+        return self.start_of(number + 1) - self.start_of(number)
 
     def start_of(self, number: int) -> int:
         """Where a piece begins; or the end, behind the last one."""
@@ -106,6 +110,7 @@ def extent_of(document: Document) -> Extent:
         assert isinstance(payload, dict)
         extent = Extent(
             document["bytes"],
+            payload["digest"],
             payload["upload"],
             payload["store"],
             payload["pieces"],
@@ -118,6 +123,7 @@ def extent_of(document: Document) -> Extent:
         assert extent.piece_bytes <= _LARGEST_PIECE
         assert extent.pieces == -(-extent.bytes // extent.piece_bytes)
         assert isinstance(extent.upload, str)
+        assert isinstance(extent.digest, str)
         assert isinstance(extent.store, str)
     except (AssertionError, KeyError, TypeError):
         raise damaged(document, "what it says of its payload is impossible") from None

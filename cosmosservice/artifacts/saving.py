@@ -94,8 +94,7 @@ class Saving:
             return await self._commit(key, draft.save, fields, None)
         fields["bytes"] = len(payload)
         if len(payload) <= self.inline_bytes:
-            checksum = hashlib.sha256(payload).hexdigest()
-            fields |= {"sha256": checksum, "data": encode_bytes(payload)}
+            fields |= inline_fields(payload)
             return await self._commit(key, draft.save, fields, None)
         digests = await digests_of(payload, self._payloads.piece_bytes)
         for attempt in CONTENTION:
@@ -105,7 +104,7 @@ class Saving:
                 self._payloads.begin(key.scope, len(payload)),
             )
             if upload is None:
-                upload = await self._upload(new, payload, digests)
+                upload = await self.upload(new, payload, digests)
             else:
                 await self._payloads.abandon(new)
             try:
@@ -142,7 +141,7 @@ class Saving:
             await self._tidy(key)
         return version
 
-    async def _upload(self, upload: Upload, payload: bytes, digests: list[bytes]) -> Upload:
+    async def upload(self, upload: Upload, payload: bytes, digests: list[bytes]) -> Upload:
         try:
             await self._payloads.put_all(upload, payload, digests)
         except Exception:
@@ -233,3 +232,8 @@ class Saving:
             if places and places[-1]["id"] == head["id"]:
                 await self._deletion.bury(key.partition, places)
         return Place(number, 0, head["_etag"])
+
+
+def inline_fields(payload: bytes) -> Document:
+    """What a version document says of a payload that is in it."""
+    return {"sha256": hashlib.sha256(payload).hexdigest(), "data": encode_bytes(payload)}
