@@ -7,7 +7,7 @@ ADKS    := 2.13.0 1.39.1
 PYTHONS := 3.11 3.12 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory test-web test-packaging containers docs pictures site bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
+.PHONY: help demo test lint types unit check conformance test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory bench-explore test-web test-packaging containers docs pictures site bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -144,6 +144,9 @@ site: .site/.installed ## build the documentation site in build/site/site; broke
 bench: $(STAMP) ## measure beside the other session services, write docs/benchmarks.md
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m benchmarks
+
+bench-explore: $(STAMP) ## measure the page with 10,000 sessions, in headless Chromium
+	$(BIN)/python -m benchmarks.explore
 
 bench-memory: $(STAMP) ## measure how well memories are found, write docs/memory.md
 	$(BIN)/python -m benchmarks.memory

@@ -430,7 +430,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     def watch(
         self,
         *,
-        app_name: str,
+        app_name: str | None,
         user_id: str | None = None,
         session_id: str | None = None,
         since: str = "now",
@@ -441,6 +441,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         within a session. Deletes, restores and purges are told, too.
 
         Args:
+          app_name: the app; None: all apps.
           user_id: only of this user.
           session_id: only of this session, which is all that is read then.
           since: "now"; "beginning": everything that is stored; or the continuation of a change, to

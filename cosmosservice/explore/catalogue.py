@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from cosmosservice.account.container import Document
-from cosmosservice.explore.queries import ACTIVITY, FOUND
+from cosmosservice.explore.queries import ACTIVITY, FOUND, NAMED
 from cosmosservice.sessions.store.documents import ACTIVE
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.pages import Latest, Position, Start
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 PAGE: Final = 50
 EVER: Final = sys.float_info.max
+
+# A search for a text looks at sessions one by one. So many at a time, until half a page is found:
+# what is common is found at once, and what is rare costs no more than all of these.
+_LOOKS: Final = (50, 150, 300, 500, 500, 500)
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,24 @@ class Search(Latest):
 
     def query(self, now: float, start: Start, limit: int) -> tuple[str, dict[str, Any]]:
         _, parameters = super().query(now, start, limit)
-        chosen = {"app": self.app_name or "", "text": self.text, "after": self.after}
-        return FOUND, parameters | chosen
+        return FOUND[self.app_name is not None], parameters | {"after": self.after}
+
+    def may_hold(self, key: SessionKey) -> bool:
+        """As far as the names tell."""
+        return self.app_name in (None, key.app_name) and self.user_id in (None, key.user_id)
+
+    def fits(self, row: Row) -> bool:
+        text = self.text.casefold()
+        names = (row.title, row.key.session_id, row.key.user_id)
+        return any(text in name.casefold() for name in names)
+
+
+class _Named(Search):
+    """The same, of those whose session or user has the text as its id: the index knows them."""
+
+    def query(self, now: float, start: Start, limit: int) -> tuple[str, dict[str, Any]]:
+        _, parameters = super().query(now, start, limit)
+        return NAMED[self.app_name is not None], parameters | {"text": self.text}
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,7 @@ class Row:
     key: SessionKey
     title: str
     last_update_time: float
+    revision: int
     records: int
 
 
@@ -56,6 +77,9 @@ class Row:
 class Found:
     rows: list[Row]
     continuation: str | None
+    version: str  # another one if something newer was used
+    looked: int = 0  # so many sessions were looked at for a text
+    back_to: float = 0.0  # the oldest of them
 
 
 class Catalogue:
@@ -73,24 +97,50 @@ class Catalogue:
     async def find(
         self, search: Search, limit: int = PAGE, continuation: str | None = None
     ) -> Found:
+        if search.text:
+            return await self._find_text(search, limit, continuation)
+        rows, following = await self._look(search, limit, continuation)
+        return Found(rows, following, _version(rows))
+
+    async def _find_text(self, search: Search, limit: int, continuation: str | None) -> Found:
+        rows: list[Row] = []
+        looked: list[Row] = []
+        if continuation is None:  # what has this very id, however old
+            rows, _ = await self._look(_Named(**vars(search)), limit, None)
+        # Whoever searches for an id is content with it, and may still go on.
+        for count in _LOOKS[:1] if rows else _LOOKS:
+            some, continuation = await self._look(search, count, continuation)
+            looked += some
+            rows += [row for row in some if search.fits(row) and row not in rows]
+            if len(rows) >= limit // 2 or continuation is None:
+                break
+        back_to = looked[-1].last_update_time if looked else 0.0
+        return Found(rows, continuation, _version(looked), len(looked), back_to)
+
+    async def _look(
+        self, search: Search, limit: int, continuation: str | None
+    ) -> tuple[list[Row], str | None]:
         found, following = await self._service._run(
             "list_sessions", lambda store: store.listing.latest(search, limit, continuation)
         )
         rows = [row for body in found if (row := _row(body)) is not None]
         self._apps.update(row.key.app_name for row in rows)
-        return Found(rows, following)
+        return rows, following
 
-    async def newest(self, search: Search) -> float:
-        """When the newest of them was updated; 0 if there is none."""
-        found = await self.find(search, 1)
-        return found.rows[0].last_update_time if found.rows else 0.0
+    async def version(self, search: Search) -> str:
+        """That of what would be found now, in one small request."""
+        return (await self.find(replace(search, text=""), 1)).version
 
-    async def activity(self, app_name: str, since: float, limit: int) -> list[Document]:
-        """Time, author and use of tokens of the events since then, the newest first."""
-        parameters = {"limit": limit, "since": int(since), "app": app_name}
+    async def activity(self, since: float, limit: int) -> list[Document]:
+        """App, time, author and use of tokens of the events since then, the newest first."""
+        parameters = {"limit": limit, "since": int(since)}
         return await self._service._run(
             "activity", lambda store: store.events.query(ACTIVITY, parameters)
         )
+
+
+def _version(rows: list[Row]) -> str:
+    return str(rows[0].last_update_time if rows else 0.0)
 
 
 def _row(body: Document) -> Row | None:
@@ -98,10 +148,11 @@ def _row(body: Document) -> Row | None:
     if key is None:
         return None
     title = body.get("title")
-    records = number(body.get("revision")) - number(body.get("first_seq")) + 1
+    revision = int(number(body.get("revision")))
     return Row(
         key,
         title if isinstance(title, str) else "",
         number(body.get("last_update_time")),
-        max(0, int(records)),
+        revision,
+        max(0, revision - int(number(body.get("first_seq"))) + 1),
     )

@@ -9,6 +9,7 @@ from cosmosservice.artifacts.documents import ARTIFACTS_CONTAINER
 from cosmosservice.cosmos_artifact_service import CosmosArtifactService
 from cosmosservice.cosmos_memory_service import CosmosMemoryService
 from cosmosservice.errors import ContainerMismatchError
+from cosmosservice.explore.files import Files
 from cosmosservice.memory.definition import MEMORIES_CONTAINER
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ class Companions:
 
     memory: CosmosMemoryService | None = None
     artifacts: CosmosArtifactService | None = None
+
+    @property
+    def files(self) -> Files | None:
+        return None if self.artifacts is None else Files(self.artifacts)
 
     @classmethod
     async def on(cls, account: CosmosAccount) -> Self:

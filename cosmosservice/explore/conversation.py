@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import base64
+import mimetypes
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any, Final
 
 from google.adk.events import Event
 from google.genai import types
 
+from cosmos_emulator import charges
 from cosmosservice.explore.session_log import Entry
-from cosmosservice.explore.texts import shortened, value_text
+from cosmosservice.explore.texts import brief, shortened, value_text
 
 # Types that a browser shows and that cannot act. An SVG can.
-_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_BYTES: Final = 4_000_000  # of one page
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of what an event says. Those with a `summary` are folded."""
+    """A part of what an event says. Those with a `label` are folded."""
 
-    kind: str  # text, thought, call, result, image, note, error
+    kind: str  # text, thought, call, result, failure, image, artifact, note, error
     text: str
-    summary: str = ""
+    label: str = ""
+    preview: str = ""  # beside the label
+    version: int = 0  # of an artifact, whose name is the text
+    is_image: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,16 +41,17 @@ class Item:
     timestamp: float
     by_user: bool
     blocks: list[Block]
+    size: int
     changes: list[tuple[str, str]] = field(default_factory=list)  # of the state
     tokens: tuple[int, int] = (0, 0)  # in, out
 
 
-@dataclass(frozen=True)
+@dataclass
 class Turn:
     """What one message led to: the events of one invocation."""
 
     invocation_id: str
-    items: list[Item]
+    items: list[Item] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
@@ -54,9 +59,13 @@ class Turn:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        return sum(each.tokens[0] for each in self.items), sum(
-            each.tokens[1] for each in self.items
-        )
+        each = [item.tokens for item in self.items]
+        return sum(given for given, _ in each), sum(made for _, made in each)
+
+    @property
+    def request_units(self) -> float:
+        """What Cosmos DB charges to store its events, about: by their sizes."""
+        return sum(charges.write(item.size, 1) for item in self.items)
 
 
 class ImageBudget:
@@ -73,21 +82,25 @@ class ImageBudget:
 
 
 def turns(entries: Iterable[Entry]) -> list[Turn]:
+    """An event without an invocation begins a turn if it is the user's."""
     budget = ImageBudget()
-    found = groupby(entries, key=lambda entry: entry.event.invocation_id if entry.event else "")
-    return [
-        Turn(invocation_id, [_item(entry, budget) for entry in group])
-        for invocation_id, group in found
-    ]
+    found: list[Turn] = []
+    for entry in entries:
+        invocation = entry.event.invocation_id if entry.event else ""
+        item = _item(entry, budget)
+        alone = not invocation and item.by_user
+        if not found or alone or found[-1].invocation_id != invocation:
+            found.append(Turn(invocation))
+        found[-1].items.append(item)
+    return found
 
 
 def _item(entry: Entry, budget: ImageBudget) -> Item:
     event = entry.event
     if event is None:
-        note = Block(
-            "note", f"The session was {'deleted' if entry.kind == 'tombstone' else entry.kind}."
-        )
-        return Item(entry.revision, "", entry.timestamp, False, [note])
+        what = {"tombstone": "deleted", "lost": "damaged here: an event is missing"}
+        note = Block("note", f"The session was {what.get(entry.kind, entry.kind)}.")
+        return Item(entry.revision, "", entry.timestamp, False, [note], entry.size)
     delta = event.actions.state_delta if event.actions else {}
     return Item(
         entry.revision,
@@ -95,6 +108,7 @@ def _item(entry: Entry, budget: ImageBudget) -> Item:
         event.timestamp,
         event.author == "user",
         list(_blocks(event, budget)),
+        entry.size,
         [(str(key), value_text(value)) for key, value in delta.items()],
         tokens_of(event),
     )
@@ -120,28 +134,47 @@ def _blocks(event: Event, budget: ImageBudget) -> Iterator[Block]:
 def part_blocks(part: types.Part, budget: ImageBudget) -> Iterator[Block]:
     if part.text:
         text = shortened(part.text)
-        yield Block("thought", text, "Thought") if part.thought else Block("text", text)
+        if part.thought:
+            yield Block("thought", text, "Thought", brief(part.text))
+        else:
+            yield Block("text", text)
     if part.function_call:
-        call = part.function_call
-        yield Block("call", value_text(call.args or {}, 2), f"Calls {call.name}")
+        yield _call(part.function_call)
     if part.function_response:
-        answer = part.function_response
-        yield Block("result", value_text(answer.response, 2), f"{answer.name} returned")
+        yield _result(part.function_response)
     if part.executable_code:
-        yield Block("call", shortened(part.executable_code.code or ""), "Runs code")
+        code = part.executable_code.code or ""
+        yield Block("call", shortened(code), "Runs code", brief(code))
     if part.code_execution_result:
-        result = part.code_execution_result
-        yield Block("result", shortened(result.output or str(result.outcome)), "The code printed")
+        output = part.code_execution_result.output or str(part.code_execution_result.outcome)
+        yield Block("result", shortened(output), "The code printed", brief(output))
     if part.inline_data:
         yield _data(part.inline_data, budget)
     if part.file_data:
         yield Block("note", f"file {part.file_data.file_uri}")
 
 
+def _call(call: types.FunctionCall) -> Block:
+    given = call.args or {}
+    preview = ", ".join(f"{name}: {value_text(value)}" for name, value in given.items())
+    return Block("call", value_text(given, 2), f"Calls {call.name}", brief(preview))
+
+
+def _result(answer: types.FunctionResponse) -> Block:
+    response = answer.response
+    failed = isinstance(response, dict) and bool(response.get("error"))
+    return Block(
+        "failure" if failed else "result",
+        value_text(response, 2),
+        f"{answer.name} {'failed' if failed else 'returned'}",
+        brief(value_text(response)),
+    )
+
+
 def _data(blob: types.Blob, budget: ImageBudget) -> Block:
     kind, data = (blob.mime_type or "data").lower(), blob.data or b""
     told = f"{kind}, {len(data):,} bytes"
-    if kind not in _IMAGES or not budget.take(len(data)):
+    if kind not in IMAGES or not budget.take(len(data)):
         return Block("note", told)
     return Block("image", f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}", told)
 
@@ -150,12 +183,13 @@ def _notes(event: Event) -> Iterator[Block]:
     actions = event.actions
     if actions is None:
         return
+    for name, version in (actions.artifact_delta or {}).items():
+        is_image = mimetypes.guess_type(name)[0] in IMAGES
+        yield Block("artifact", name, "Artifact", version=version, is_image=is_image)
     if actions.transfer_to_agent:
         yield Block("note", f"transfers to {actions.transfer_to_agent}")
     if actions.escalate:
         yield Block("note", "escalates")
-    for name, version in (actions.artifact_delta or {}).items():
-        yield Block("note", f"artifact {name}, version {version}")
     if actions.requested_auth_configs:
         yield Block("note", "asks for credentials")
     if getattr(actions, "requested_tool_confirmations", None):

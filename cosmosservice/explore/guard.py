@@ -54,6 +54,12 @@ class Guard:
         # Cookies are shared by all ports of a host: each server has one of its own.
         self._name = "explore-" + hashlib.sha256(self.secret.encode()).hexdigest()[:12]
 
+    async def protect(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Every answer, before it is sent: also one that has no end."""
+        response.headers.update(_HEADERS)
+        if request.path.startswith(STATIC):  # nobody's secret: asked for again, not sent again
+            response.headers["Cache-Control"] = "no-cache"
+
     @property
     def path(self) -> str:
         """Opens the page: it is part of the address that the command prints."""
@@ -61,11 +67,6 @@ class Guard:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await self._answer(request, handler)
-        response.headers.update(_HEADERS)
-        return response
-
-    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not _is_local(request):
             return _refused("This page is served to this machine alone.")
         if request.path == OPEN:

@@ -4,68 +4,105 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from cosmosservice.account.container import Document
+from cosmosservice.explore.texts import compact
 
-WIDTH: Final = 640
-ROW: Final = 22
-HEIGHT: Final = 160
-_LABELS: Final = 170  # width of the names of horizontal bars
-_NUMBERS: Final = 80
+WIDTH: Final = 480
+HEIGHT: Final = 150
+_LEFT: Final = 44  # beside standing bars: the scale
+_ROW: Final = 26
+_NAMES: Final = 165  # beside lying bars
+_NUMBERS: Final = 70
+_TICKS: Final = 4
 
 _SIZES: Final = (5, 10, 50, 100, 500, 1_000)  # events
 
 
 @dataclass(frozen=True)
 class Bar:
-    label: str
-    value: float
     x: float
     y: float
     width: float
     height: float
+    series: int  # which of several it belongs to
+    tip: str
 
-    @property
-    def text(self) -> str:
-        return f"{self.value:,.0f}" if self.value == int(self.value) else f"{self.value:,.2f}"
+
+@dataclass(frozen=True)
+class Label:
+    x: float
+    y: float
+    text: str
 
 
 @dataclass(frozen=True)
 class Plot:
     title: str
+    about: str  # what it shows, for whoever does not see it
     bars: list[Bar]
+    names: list[Label]  # of the bars
+    scale: list[Label]  # of standing bars: a line goes from each
+    numbers: list[Label]  # of lying bars: their values
+    series: Sequence[str]  # what the colours stand for
     height: float
-    upright: bool  # bars stand, labels below them
-
+    upright: bool
     width: float = WIDTH
-    labels: float = _LABELS
 
 
-def columns(title: str, values: Mapping[str, float]) -> Plot:
-    """Standing bars: something over time."""
-    most = max([*values.values(), 1.0])
-    step = WIDTH / max(len(values), 1)
-    bars = [
-        Bar(
-            label, value, n * step + 2, HEIGHT * (1 - value / most), step - 4, HEIGHT * value / most
-        )
-        for n, (label, value) in enumerate(values.items())
+def columns(title: str, values: Mapping[str, Sequence[float]], series: Sequence[str] = ()) -> Plot:
+    """Standing bars over days. The values of one day stand on each other."""
+    totals = [sum(each) for each in values.values()]
+    top = _round_top(max(totals, default=0))
+    step = (WIDTH - _LEFT) / max(len(values), 1)
+    bars, names = [], []
+    for n, (day, parts) in enumerate(values.items()):
+        x, below = _LEFT + n * step + step * 0.12, float(HEIGHT)
+        for number, value in enumerate(parts):
+            height = HEIGHT * value / top
+            below -= height
+            named = f" {series[number]}" if series else ""
+            tip = f"{day}: {value:,.0f}{named}"
+            bars.append(Bar(x, below, step * 0.76, height, number, tip))
+        names.append(Label(x + step * 0.38, HEIGHT, day[8:].lstrip("0")))
+    scale = [
+        Label(_LEFT - 6, HEIGHT * (1 - n / _TICKS), compact(top * n / _TICKS))
+        for n in range(_TICKS + 1)
     ]
-    return Plot(title, bars, HEIGHT, upright=True)
+    about = f"{title}: {sum(totals):,.0f} in {len(values)} days"
+    if any(totals):
+        most = max(zip(totals, values, strict=True))
+        about += f", most on {most[1]}: {most[0]:,.0f}"
+    return Plot(title, about, bars if any(totals) else [], names, scale, [], series, HEIGHT, True)
 
 
 def rows(title: str, values: Mapping[str, float]) -> Plot:
     """Lying bars: something of each kind."""
     most = max([*values.values(), 1.0])
-    length = WIDTH - _LABELS - _NUMBERS
-    bars = [
-        Bar(label, value, _LABELS, n * ROW + 3, length * value / most, ROW - 6)
-        for n, (label, value) in enumerate(values.items())
-    ]
-    return Plot(title, bars, max(len(bars), 1) * ROW, upright=False)
+    length = WIDTH - _NAMES - _NUMBERS
+    bars, names, numbers = [], [], []
+    for n, (name, value) in enumerate(values.items()):
+        y, width = n * _ROW + 4.0, length * value / most
+        text = _number(value)
+        bars.append(Bar(_NAMES, y, width, _ROW - 8.0, 0, f"{name}: {text}"))
+        names.append(Label(_NAMES - 8, y + 13, name))
+        numbers.append(Label(_NAMES + width + 6, y + 13, text))
+    about = f"{title}: " + ", ".join(f"{name} {_number(value)}" for name, value in values.items())
+    shown = bars if any(values.values()) else []
+    return Plot(title, about, shown, names, [], numbers, (), len(bars) * _ROW, False)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _round_top(most: float) -> float:
+    """A round number that is not below, and that the scale divides well."""
+    size = 10.0 ** math.floor(math.log10(max(most, _TICKS)))
+    return next(size * each for each in (1, 2, 4, 6, 8, 10) if size * each >= most)
 
 
 def sizes(counts: Iterable[int]) -> dict[str, float]:
@@ -86,20 +123,21 @@ def _range(n: int) -> str:
 class Days:
     """By day, the oldest first."""
 
-    turns: dict[str, float]
-    tokens: dict[str, float]
+    turns: dict[str, list[float]]
+    tokens: dict[str, list[float]]  # in, out
 
 
 def days(events: Iterable[Document], today: datetime.date, count: int) -> Days:
     """What users asked and models used on each of the last days. Other days are left out."""
     names = [str(today - datetime.timedelta(days=n)) for n in reversed(range(count))]
-    found = Days(dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0))
+    found = Days({name: [0.0] for name in names}, {name: [0.0, 0.0] for name in names})
     for event in events:
         day = _day(event.get("timestamp"))
         if day not in found.turns:
             continue
-        found.turns[day] += event.get("author") == "user"
-        found.tokens[day] += _tokens(event.get("usage_metadata"))
+        found.turns[day][0] += event.get("author") == "user"
+        for number, used in enumerate(_tokens(event.get("usage_metadata"))):
+            found.tokens[day][number] += used
     return found
 
 
@@ -110,8 +148,11 @@ def _day(timestamp: Any) -> str:
         return ""
 
 
-def _tokens(used: Any) -> float:
+def _tokens(used: Any) -> list[float]:
     if not isinstance(used, dict):
-        return 0.0
+        return []
     counts = (used.get(name) for name in ("prompt_token_count", "candidates_token_count"))
-    return sum(each for each in counts if isinstance(each, int | float) and math.isfinite(each))
+    return [
+        each if isinstance(each, int | float) and math.isfinite(each) and each > 0 else 0.0
+        for each in counts
+    ]

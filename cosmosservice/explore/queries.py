@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from cosmosservice.artifacts.documents import VERSION
 from cosmosservice.sessions.store.documents import EVENT
 
 # Newest first, of all apps or of one, of all users or, in its partition, of one. The order and the
-# range of times are answered by the index; texts are compared until the page is full.
+# range of times are answered by the index.
 # A comparison holds for one type only: the SDK, which merges partitions, takes no others.
-FOUND: Final = (
+_FOUND: Final = (
     "SELECT TOP @limit c._rid, c.app_name, c.user_id, c.session_id, c.title, c.last_update_time,"
     " c.revision, c.first_seq FROM c"
     " WHERE c.status = @status AND (NOT IS_DEFINED(c.expires_at) OR c.expires_at > @now)"
@@ -17,15 +18,28 @@ FOUND: Final = (
     " AND c.user_id >= '' AND c.session_id >= ''"
     " AND (c.last_update_time < @time OR c.user_id < @user"
     " OR (c.user_id = @user AND c.session_id <= @session))"
-    " AND (@app = '' OR c.app_name = @app)"
-    " AND (@text = '' OR CONTAINS(c.title, @text, true) OR CONTAINS(c.session_id, @text, true)"
-    " OR CONTAINS(c.user_id, @text, true))"
-    " ORDER BY c.last_update_time DESC, c.user_id DESC, c.session_id DESC"
+)
+_ORDER: Final = "ORDER BY c.last_update_time DESC, c.user_id DESC, c.session_id DESC"
+_OF_APP: Final = "AND c.app_name = @app"
+_WITH_ID: Final = "AND (c.session_id = @text OR c.user_id = @text)"
+# By whether an app is given: a condition that may be void would keep the index from being used.
+FOUND: Final = {False: f"{_FOUND} {_ORDER}", True: f"{_FOUND} {_OF_APP} {_ORDER}"}
+NAMED: Final = {
+    False: f"{_FOUND} {_WITH_ID} {_ORDER}",
+    True: f"{_FOUND} {_OF_APP} {_WITH_ID} {_ORDER}",
+}
+
+# `_ts` is always indexed. What a turn used is in the document of its event. Of one app alone, a
+# quiet app among busy ones would have all their events looked at.
+ACTIVITY: Final = (
+    "SELECT TOP @limit c._ts, c.app_name, c.timestamp, c.author, c.usage_metadata FROM c"
+    f" WHERE c._ts >= @since AND c.document_type = '{EVENT}' ORDER BY c._ts DESC"
 )
 
-# `_ts` is always indexed. What a turn used is in the document of its event.
-ACTIVITY: Final = (
-    "SELECT TOP @limit c._ts, c.timestamp, c.author, c.usage_metadata FROM c"
-    " WHERE c._ts >= @since AND (@app = '' OR c.app_name = @app)"
-    f" AND c.document_type = '{EVENT}' ORDER BY c._ts DESC"
+# Artifacts, with all their versions.
+_FILES: Final = (
+    "SELECT TOP @limit c.filename, c.session_id, c.version, c.mime_type, c.bytes, c._ts FROM c"
+    f" WHERE c.document_type = '{VERSION}'"
 )
+FILES_OF_SCOPE: Final = _FILES
+FILES_OF_USER: Final = f"{_FILES} AND c.app_name = @app AND c.user_id = @user"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,12 @@ def session_parameters(key: SessionKey) -> dict[str, str]:
     return {"app": key.app_name, "user": key.user_id, "session": key.session_id}
 
 
+def anchor(key: SessionKey) -> str:
+    """Names a session within a page: the same on every page, and nothing of its id is in it."""
+    names = json.dumps([key.app_name, key.user_id, key.session_id])
+    return "s" + hashlib.sha256(names.encode()).hexdigest()[:12]
+
+
 def _shown(value: Any) -> Any:
     return texts.visible(value) if type(value) is str else value
 
@@ -52,12 +60,16 @@ class Rendering:
             lstrip_blocks=True,
         )
         self._templates.filters |= {
+            "instant": texts.instant,
             "moment": texts.moment,
             "duration": texts.duration,
+            "number": "{:,}".format,
+            "size": texts.size,
             "value": texts.value_text,
             "exact": exact,
         }
         self._templates.globals |= {
+            "anchor": anchor,
             "url": url,
             "counted": texts.counted,
             **shared,

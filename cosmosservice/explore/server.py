@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from cosmosservice.errors import CosmosServiceError, SessionNotFoundError
+from cosmosservice.explore.activity import Activity
+from cosmosservice.explore.catalogue import Catalogue
 from cosmosservice.explore.companions import Companions
 from cosmosservice.explore.guard import Guard, Handler
+from cosmosservice.explore.live import Live
 from cosmosservice.explore.meter import Meter, new_page
+from cosmosservice.explore.people import People
 from cosmosservice.explore.rendering import Rendering
+from cosmosservice.explore.streams import Streams
 from cosmosservice.explore.views import Views
 from cosmosservice.explore.writes import Writes
 
@@ -43,17 +48,29 @@ class Explorer:
         self.app = web.Application(
             middlewares=[guard.middleware, self._explained], client_max_size=_FORM_BYTES
         )
+        self.app.on_response_prepare.append(guard.protect)
+        self.app.on_shutdown.append(self._ended)
         companions = companions or Companions()
-        self.views = Views(service, companions, meter, self._rendering)
-        self.app.add_routes(self.views.routes())
-        self.app.add_routes(Writes(service, self._rendering).routes())
+        self.live = Live(service)
+        self.catalogue = catalogue = Catalogue(service)
+        for part in (
+            Views(service, catalogue, companions, self._rendering),
+            People(service, catalogue, companions, self._rendering),
+            Activity(catalogue, meter, self._rendering),
+            Streams(service, catalogue, self.live),
+            Writes(service, self._rendering),
+        ):
+            self.app.add_routes(part.routes())
         self.app.router.add_static("/static/", Path(__file__).parent / "static")
+
+    async def _ended(self, _: web.Application) -> None:
+        self.live.close()
 
     @contextlib.asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[str]:
         """Its address, with the secret, for as long as it is served."""
         # No log of requests: their addresses have the ids of users in them.
-        runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=2.0)
         await runner.setup()
         try:
             await web.TCPSite(runner, HOST, port).start()
@@ -77,6 +94,8 @@ class Explorer:
             return web.Response(status=answer.status, headers={"Location": str(answer.location)})
         except web.HTTPException as answer:
             status, reason = answer.status, answer.reason
+        except ConnectionResetError:  # the browser has gone
+            raise
         except Exception as problem:
             logger.error("explore: a page failed (%s).", type(problem).__name__)
             status, reason = 500, f"This page failed ({type(problem).__name__})."

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from google.adk.events import Event
+from google.adk.sessions.state import State
 
+from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound
-from cosmosservice.data_converters.state_scopes import merged
+from cosmosservice.data_converters.state_scopes import Scoped, merged
 from cosmosservice.errors import SessionNotFoundError
-from cosmosservice.explore.texts import value_text
 from cosmosservice.sessions.session_objects import event_object
 from cosmosservice.sessions.store.documents import DELETED
 from cosmosservice.sessions.store.keys import SessionKey
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
     from cosmosservice.sessions.store.store import SessionStore
 
 PAGE: Final = 50  # events
-MISSING: Final = object()
-
-Mark = Literal["", "new", "changed", "removed"]
+_ENVELOPE: Final = 400  # bytes that the log adds to an event, about
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,15 @@ class Head:
     state: dict[str, Any]
     deleted: bool = False
 
+    @property
+    def own_state(self) -> dict[str, Any]:
+        """Without what the user's sessions, or all of the app, share."""
+        return {key: value for key, value in self.state.items() if not is_shared(key)}
+
+    @property
+    def shared_state(self) -> dict[str, Any]:
+        return {key: value for key, value in self.state.items() if is_shared(key)}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -48,6 +56,9 @@ class Entry:
     kind: str
     timestamp: float
     event: Event | None
+    size: int  # in bytes, as it is stored, about
+    changes: Document = field(default_factory=dict)  # of the session's own state, as stored
+    initial: Document | None = None  # in the first one: the state before it
 
 
 @dataclass(frozen=True)
@@ -67,30 +78,9 @@ class LogPage:
         last = self.entries[-1].revision if self.entries else self.head.last
         return last if last < self.head.last else None
 
-    def mark_of(self, key: str) -> Mark:
-        """What the last event on the page did to a key of the state."""
-        event = self.entries[-1].event if self.entries else None
-        return "changed" if event is not None and key in event.actions.state_delta else ""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A key of the state, and what the event at that point did to it."""
-
-    key: str
-    value: Any
-    mark: Mark = ""
-    before: Any = MISSING
-
-    @property
-    def was(self) -> str | None:
-        """What a changed key had before."""
-        return None if self.before is MISSING else value_text(self.before)
-
 
 class SessionLog:
-    """Reads no more of a session than is shown, but for the state at a point of its past, which
-    all events before it make."""
+    """Reads no more of a session than is shown."""
 
     def __init__(self, service: CosmosSessionService, key: SessionKey) -> None:
         self._service = service
@@ -106,28 +96,32 @@ class SessionLog:
     async def _head(self, store: SessionStore) -> Head | None:
         document = await store.reader.current(self._key)
         snapshot = None if document is None else await store.reader.read(self._key, 0)
-        if document is None or snapshot is None or snapshot.marker is None:
+        if document is not None and snapshot is not None and snapshot.marker is not None:
+            last, time, state = snapshot.marker.seq, snapshot.last_update_time, snapshot.state
+        else:
             document = await store.documents.read(self._key)
             if document is None or document.status != DELETED:
                 return None
+            last, time = document.revision, document.last_update_time
+            state = Scoped(await store.values.whole(self._key, document.state))
         title = document.body.get("title")
         return Head(
             self._key,
             document.incarnation,
             document.first_seq - 1,
-            snapshot.marker.seq if snapshot and snapshot.marker else document.revision,
+            last,
             title if isinstance(title, str) else "",
-            snapshot.last_update_time if snapshot else document.last_update_time,
-            merged(snapshot.state) if snapshot else {},
-            deleted=snapshot is None,
+            time,
+            merged(state),
+            deleted=document.status == DELETED,
         )
 
-    async def end(self) -> int:
-        """The last revision, in one request: for whoever asks again and again."""
+    async def version(self) -> str:
+        """The last revision, in one small request."""
         records = await self._service._run(
             "iter_events", lambda store: store.log.read(self._key, newest=1)
         )
-        return records[-1].seq if records else 0
+        return str(records[-1].seq if records else 0)
 
     async def page(
         self, head: Head, *, after: int | None = None, before: int | None = None
@@ -142,22 +136,6 @@ class SessionLog:
             "iter_events", lambda store: store.log.read(self._key, head.incarnation, **place)
         )
         return LogPage([_entry(record) for record in records], head)
-
-    async def state_at(self, revision: int) -> list[Value]:
-        """The session's own state after an event, and what that event changed."""
-        names = {
-            "app_name": self._key.app_name,
-            "user_id": self._key.user_id,
-            "session_id": self._key.session_id,
-        }
-        now = await self._service.get_session_at(**names, at=revision)
-        if not now.events:
-            return compared(now.state, now.state)
-        try:
-            before = await self._service.get_session_at(**names, at=revision - 1)
-        except ValueError:  # the first revision: nothing is before it
-            return compared(now.state, now.state)
-        return compared(before.state, now.state)
 
     async def document(self) -> dict[str, Any]:
         """The session's document as it is stored."""
@@ -181,22 +159,18 @@ class SessionLog:
         return found
 
 
-def compared(before: dict[str, Any], after: dict[str, Any]) -> list[Value]:
-    """The state `after`, and what became of the one `before`."""
-    return [
-        _value(key, before.get(key, MISSING), after.get(key, MISSING))
-        for key in sorted(before.keys() | after.keys())
-    ]
-
-
-def _value(key: str, before: Any, after: Any) -> Value:
-    if after is MISSING:
-        return Value(key, before, "removed")
-    if before is MISSING:
-        return Value(key, after, "new")
-    return Value(key, after) if before == after else Value(key, after, "changed", before)
+def is_shared(key: str) -> bool:
+    return key.startswith((State.USER_PREFIX, State.APP_PREFIX))
 
 
 def _entry(record: Record) -> Entry:
     event = event_object(record) if record.is_event else None
-    return Entry(record.seq, record.kind, record.timestamp, event)
+    return Entry(
+        record.seq,
+        record.kind,
+        record.timestamp,
+        event,
+        len(record.raw) + _ENVELOPE,
+        record.deltas.session,
+        record.initial,
+    )

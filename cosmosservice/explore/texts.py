@@ -13,7 +13,8 @@ _HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_LONGEST: Final = 20_000
+LONGEST: Final = 20_000  # characters
+_BRIEF: Final = 120
 _MONTH: Final = 30 * 24 * 3600.0
 
 
@@ -31,9 +32,15 @@ def _code(found: re.Match[str]) -> str:
 
 def shortened(text: str) -> str:
     """What is endless is cut. The raw document has all of it."""
-    if len(text) <= _LONGEST:
+    if len(text) <= LONGEST:
         return text
-    return f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
+    return f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"
+
+
+def brief(text: str) -> str:
+    """One line of it, beside something that can be unfolded."""
+    line = " ".join(text[: 4 * _BRIEF].split())
+    return line if len(line) <= _BRIEF else f"{line[:_BRIEF].rstrip()} …"
 
 
 def value_text(value: Any, indent: int | None = None, *, whole: bool = False) -> str:
@@ -51,6 +58,30 @@ def moment(timestamp: float) -> str:
     except (OverflowError, ValueError, OSError):
         return str(timestamp)
     return at.isoformat(" ", "seconds")[:19]
+
+
+def instant(timestamp: float) -> str:
+    """For programs: the browser keeps `5 minutes ago` true."""
+    try:
+        return datetime.datetime.fromtimestamp(timestamp, datetime.UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def size(count: int) -> str:
+    """`512 bytes`, `1.5 KB`."""
+    for large, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if count >= large:
+            return f"{count / large:.3g} {unit}"
+    return counted(count, "byte")
+
+
+def compact(number: float) -> str:
+    """`1.5k`, `20k`, `3M`: for a scale."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
 
 
 def ago(timestamp: float, now: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cosmosservice.explore import catalogue
 from cosmosservice.explore.catalogue import Search
 from tests.explore.support import read
 from tests.support.adk import event
@@ -18,7 +19,7 @@ async def make(service, app, user, session_id, timestamp=None):
 
 def listed(page):
     """The ids of the sessions on a page."""
-    return re.findall(r'<a id="s\d+" href="/session?[^"]*session=([^"&]*)"', page)
+    return re.findall(r'class="title" href="/session?[^"]*session=([^"&]*)"', page)
 
 
 async def test_sessions_of_all_apps_and_users_are_listed_newest_first(visit):
@@ -49,7 +50,7 @@ async def test_search_finds_by_title_user_id_app_and_day(visit):
     assert listed(await visitor.get("/", app="app0")) == ["s0"]
     assert listed(await visitor.get("/", **{"from": "2023-11-16"})) == ["s2"]
     assert listed(await visitor.get("/", to="2023-11-14")) == ["s0"]
-    assert "No sessions." in read(await visitor.get("/", q="nothing"))
+    assert "No session fits." in read(await visitor.get("/", q="nothing"))
 
 
 async def test_deleted_sessions_are_listed_apart_and_can_be_read(visit):
@@ -73,11 +74,11 @@ async def test_every_session_is_on_exactly_one_page(visit):
             await make(visitor.service, app, f"u{number % 3}", f"s{number}", 1_700_000_000.0)
             wanted.add((app, f"u{number % 3}", f"s{number}"))
     await visitor.service.flush()
-    catalogue = visitor.explorer.views.catalogue
+    found_by = visitor.explorer.catalogue
     for limit in (1, 7, 50):
         found, continuation = [], None
         while True:
-            page = await catalogue.find(Search(), limit, continuation)
+            page = await found_by.find(Search(), limit, continuation)
             found += [(r.key.app_name, r.key.user_id, r.key.session_id) for r in page.rows]
             continuation = page.continuation
             if continuation is None:
@@ -101,18 +102,26 @@ async def test_a_page_is_one_query_however_many_sessions_there_are(visit, emulat
     assert not set(listed(page)) & set(listed(second))
 
 
-async def test_a_small_answer_tells_that_something_is_newer(visit):
+async def test_a_search_looks_at_some_sessions_at_a_time_and_says_how_far(visit, monkeypatch):
+    monkeypatch.setattr(catalogue, "_LOOKS", (5, 10))
     visitor = await visit()
-    session = await make(visitor.service, "shop", "ada", "s", 1_700_000_000.0)
+    for number in range(40):
+        await make(visitor.service, "shop", f"u{number}", f"s{number}", 1_700_000_000.0 + number)
     await visitor.service.flush()
-    page = await visitor.get("/")
-    live = re.search(r'data-live="([^"]*)" data-version="([^"]*)"', page)
-    _, before = await visitor.answer(live[1])
-    assert live[2] in before
-    await visitor.service.append_event(session, event("more", timestamp=1_700_000_009.0))
-    await visitor.service.flush()
-    _, after = await visitor.answer(live[1])
-    assert live[2] not in after
+    await visitor.get("/")
+    page = await visitor.get("/", q="s3")
+    assert listed(page) == ["s3", *(f"s{number}" for number in range(39, 34, -1))]
+    assert "5 sessions looked at, back to 2023-11-14" in read(page)
+    assert "2 requests," in page  # one for what has this very id
+    page = await visitor.get("/", q="S3")
+    assert listed(page) == [f"s{number}" for number in range(39, 29, -1)]
+    assert "15 sessions looked at, back to 2023-11-14" in read(page)
+    assert "3 requests," in page
+    older = re.search(r'rel="next" href="([^"]*)"', page)[1].replace("&amp;", "&")
+    _, second = await visitor.answer(older)
+    assert "Older ones were not looked at yet." in read(second)
+    found = await visitor.get("/", q="u2")
+    assert "s2" in listed(found)
 
 
 async def test_an_address_that_was_made_up_is_refused(visit):

@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 from click.testing import CliRunner
-from google.adk.events import Event
+from google.adk.events import Event, EventActions
 from google.genai import types
 
 from cosmosservice import CosmosAccount, CosmosSessionService
@@ -59,10 +59,62 @@ async def test_artifacts_have_versions(visit):
     place = {"app_name": "shop", "user_id": "ada", "session_id": "first", "filename": "bill.txt"}
     for text in ("old bill", "new bill"):
         await artifacts.save_artifact(**place, artifact=types.Part(text=text))
-    assert "Artifacts bill.txt" in read(await visitor.get("/session", **names(session)))
+    listed = read(await visitor.get("/session", **names(session)))
+    assert "Artifacts bill.txt text/plain, 8 bytes 2 versions: 1 0" in listed
+    listed = read(await visitor.get("/user", **USER))
+    assert "bill.txt text/plain, 8 bytes, in first 2 versions: 1 0" in listed
     assert "new bill" in await visitor.get("/artifact", **names(session), name="bill.txt")
     old = await visitor.get("/artifact", **names(session), name="bill.txt", version=0)
     assert "old bill" in old
+
+
+async def test_the_newest_memories_are_shown_before_a_search(visit):
+    visitor = await visit(companions=True)
+    assert "None yet." in read(await visitor.get("/user", **USER))
+    session = await make(visitor.service)
+    await visitor.service.append_event(session, event("Coffee, rather"))
+    await visitor.companions.memory.add_session_to_memory(session)
+    text = read(await visitor.get("/user", **USER))
+    assert text.index("The newest.") < text.index("Coffee, rather") < text.rindex("Tea, please")
+
+
+async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(visit):
+    visitor = await visit(companions=True)
+    session = await make(visitor.service)
+    place = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
+    script = b"<script>alert(1)</script>"
+    for name, kind, data in (
+        ("cup.png", "image/png", b"\x89PNG"),
+        ("page.png", "text/html", script),  # its name is not what it is
+        ("large.bin", "application/octet-stream", bytes(3_000_000)),
+    ):
+        part = types.Part(inline_data=types.Blob(mime_type=kind, data=data))
+        await visitor.companions.artifacts.save_artifact(**place, filename=name, artifact=part)
+        address = f"{visitor.origin}/artifact/content"
+        asked = names(session) | {"name": name, "version": "0"}
+        async with visitor.http.get(address, params=asked) as answer:
+            assert await answer.read() == data
+            shown = kind if kind == "image/png" else "application/octet-stream"
+            assert answer.content_type == shown
+            saved = answer.headers.get("Content-Disposition")
+            assert saved == (None if kind == "image/png" else "attachment")
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    page = await visitor.get("/artifact", **names(session), name="cup.png")
+    assert re.search(r'<img loading="lazy" src="/artifact/content\?[^"]*name=cup.png', page)
+    page = await visitor.get("/artifact", **names(session), name="large.bin")
+    assert "application/octet-stream, 3,000,000 bytes" in read(page)
+    status, _ = await visitor.answer("/artifact/content", params=names(session) | {"name": "no"})
+    assert status == 404
+
+
+async def test_artifacts_stand_where_the_conversation_names_them(visit):
+    visitor = await visit(companions=True)
+    session = await make(visitor.service)
+    actions = EventActions(artifact_delta={"cup.png": 3, "bill.txt": 0})
+    await visitor.service.append_event(session, Event(author="waiter", actions=actions))
+    page = await visitor.get("/session", **names(session))
+    assert re.search(r'src="/artifact/content\?[^"]*name=cup.png&amp;version=3"', page)
+    assert re.search(r'data-load="/artifact\?[^"]*name=bill.txt&amp;version=0"', page)
 
 
 async def test_plots_show_turns_tokens_sizes_and_request_units(visit):
@@ -78,7 +130,9 @@ async def test_plots_show_turns_tokens_sizes_and_request_units(visit):
     today = str(datetime.date.today())
     assert page.count("<svg") == 4
     assert f"<title>{today}: 1</title>" in page
-    assert f"<title>{today}: 1,234</title>" in page
+    assert f"<title>{today}: 1,200 in</title>" in page
+    assert f"<title>{today}: 34 out</title>" in page
+    assert f'aria-label="Tokens a day: 1,234 in 14 days, most on {today}: 1,234"' in page
     assert "<title>0 to 5: 1</title>" in page
     assert re.search(r"<title>append_event: \d", page)
     assert "style=" not in page
@@ -110,7 +164,8 @@ def test_what_is_no_time_or_number_is_left_out_of_the_days():
     found = plots.days(events, today, 14)
     assert len(found.turns) == 14
     assert list(found.turns)[-1] == "2026-01-31"
-    assert sum(found.turns.values()) + sum(found.tokens.values()) == 0
+    counts = [*found.turns.values(), *found.tokens.values()]
+    assert sum(map(sum, counts)) == 0
 
 
 def test_a_store_that_is_not_there_is_said_so(tmp_path, monkeypatch):

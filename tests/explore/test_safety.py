@@ -12,7 +12,17 @@ from tests.explore.support import names, read
 from tests.support.adk import event
 from tests.support.raw import raw_store
 
-PATHS = ["/", "/session", "/state", "/raw", "/user", "/activity", "/sessions.json", "/none"]
+PATHS = [
+    "/",
+    "/session",
+    "/state",
+    "/raw",
+    "/user",
+    "/activity",
+    "/live",
+    "/artifact/content",
+    "/none",
+]
 
 
 async def make(service):
@@ -68,7 +78,8 @@ async def test_every_answer_forbids_scripts_of_others_frames_and_caches(visit, p
         assert "unsafe" not in policy
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert response.headers["Referrer-Policy"] == "same-origin"
-        assert response.headers["Cache-Control"] == "no-store"
+        kept = "no-cache" if path.startswith("/static") else "no-store"
+        assert response.headers["Cache-Control"] == kept
 
 
 async def test_it_listens_on_the_loopback_address_alone(visit):
@@ -127,7 +138,7 @@ async def test_a_user_is_erased_when_the_id_was_typed(visit, emulator):
     assert "Nothing was found." in read(found)
     status, _ = await visitor.answer("/session", params=names(session))
     assert status == 404
-    assert "State Nothing." in read(await visitor.get("/user", **user))
+    assert "State Empty." in read(await visitor.get("/user", **user))
 
 
 async def test_forms_of_other_sites_change_nothing(visit):

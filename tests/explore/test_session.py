@@ -74,7 +74,7 @@ async def test_the_conversation_reads_as_it_was_held(visit):
     ]
     places = [text.index(each) for each in shown]
     assert places == sorted(places)
-    assert "4.0 s · 1,200 tokens in, 34 out" in text
+    assert "4.0 s 1,200 tokens in, 34 out ≈ 26 RU" in text
     assert 'src="data:image/png;base64,iVBORw0KGgo="' in page
     assert "data:image/svg" not in page
 
@@ -92,18 +92,29 @@ async def test_the_state_at_an_event_and_what_it_changed(visit):
 
     async def state(at):
         found = await visitor.get("/state", **names(session), at=at)
-        return read(found.partition("Shared state")[0])
+        return read(found.partition("Shared with")[0])
 
-    assert await state(0) == "State cart []"
-    assert await state(1) == "State cart []"
-    assert await state(3) == 'State cart changed ["tea"] was []'
-    assert await state(4) == 'State cart ["tea"] served new true'
+    assert await state(0) == "State at the beginning cart []"
+    assert await state(1) == "State not changed by event 1 cart []"
+    assert await state(3) == 'State 1 change by event 3 cart changed ["tea"] was []'
+    assert await state(4) == 'State 1 change by event 4 cart ["tea"] served new true'
     page = await visitor.get("/session", **names(session), at=3)
     assert 'cart changed ["tea"] was []' in read(page)
     assert 'value="3"' in page
     assert "user:name" in read(page)
     status, text = await visitor.answer("/state", params={**names(session), "at": "99"})
-    assert (status, "there is no such point" in text) == (400, True)
+    assert (status, "The session has the points 0 to 5." in text) == (400, True)
+
+
+async def test_a_deleted_session_shows_its_state_too(visit):
+    visitor = await visit()
+    session = await conversation(visitor.service)
+    await visitor.service.flush()
+    place = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
+    await visitor.service.delete_session(**place)
+    page = read(await visitor.get("/session", **names(session), at=3))
+    assert "This session is deleted." in page
+    assert 'cart changed ["tea"] was []' in page
 
 
 async def test_a_long_session_is_read_a_page_at_a_time(visit, emulator):
@@ -164,13 +175,3 @@ async def test_a_session_that_is_not_there_is_said_so(visit):
     assert (status, "Session none not found." in text) == (404, True)
     status, text = await visitor.answer("/session", params={"app": "shop"})
     assert (status, "The session id is empty." in text) == (400, True)
-
-
-async def test_a_small_answer_tells_that_events_were_added(visit):
-    visitor = await visit()
-    session = await conversation(visitor.service)
-    page = await visitor.get("/session", **names(session))
-    live = re.search(r'data-live="([^"]*)" data-version="5"', page)[1].replace("&amp;", "&")
-    assert await visitor.answer(live) == (200, '{"version": "5"}')
-    await visitor.service.append_event(session, event("more"))
-    assert await visitor.answer(live) == (200, '{"version": "6"}')

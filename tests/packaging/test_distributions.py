@@ -70,7 +70,7 @@ def test_the_wheel_holds_both_packages_and_their_data_and_nothing_else(names):
     (info,) = {name.split("/")[0] for name in names if ".dist-info/" in name}
     assert {name.split("/")[0] for name in names} == {"cosmosservice", "cosmos_emulator", info}
     kinds = {Path(name).suffix for name in names if not name.startswith(info)}
-    assert kinds == {".py", ".typed", ".lark", ".bicep", ".html", ".css", ".js"}
+    assert kinds == {".py", ".typed", ".lark", ".bicep", ".html", ".css", ".js", ".svg"}
     assert not [name for name in names if re.search(r"(^|[/_])tests?[/_.]|conftest", name)]
 
 

@@ -268,6 +268,19 @@ async def test_a_watch_knows_where_to_go_on_before_anything_was_told(emulator):
         assert sorted(by_session(found)) == ["s 0", "s 2"]
 
 
+async def test_without_an_app_all_apps_are_told(emulator):
+    async with on(emulator) as service:
+        watch = service.watch(app_name=None, **QUICK)
+        await watch.ready()
+        beginning = watch.continuation
+        for app in ("app", "app 2"):
+            await say(service, await service.create_session(**name(0, app)), "x")
+        told = await rest(service, beginning, app=None)
+        assert sorted(change.app_name for change in told) == ["app", "app 2"]
+        with pytest.raises(ValueError, match="belongs to a watch of another app"):
+            service.watch(app_name="app", since=beginning)
+
+
 async def test_a_watch_moves_on_past_what_is_not_its_own(emulator):
     async with on(emulator) as service:
         watch = service.watch(app_name="app", since="beginning", follow=False)

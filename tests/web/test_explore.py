@@ -1,10 +1,9 @@
 """The page of `cosmosservice explore`, in a real browser. Its pictures are those of the docs."""
 
 import asyncio
-import struct
+import base64
 import threading
 import time
-import zlib
 from pathlib import Path
 
 import pytest
@@ -14,45 +13,20 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from cosmosservice import CosmosSessionService
+from cosmosservice import CosmosAccount, CosmosSessionService
+from cosmosservice.explore.companions import Companions
 from cosmosservice.explore.meter import Meter
 from cosmosservice.explore.server import Explorer
+from tests.explore import demo
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 HOSTILE = '<script>document.title="taken"</script><img src=x onerror="document.title=1">\u202egnp'
-NOW = time.time()
-OPENINGS = [
-    "Where is my parcel?",
-    "What did I spend in May?",
-    "Two tickets to Lisbon, please.",
-    "Change my address.",
-    "Which teas have no caffeine?",
-]
-
-
-def png(size: int = 48) -> bytes:
-    """A picture of a cup of green tea, seen from above."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
-    def pixel(x: int, y: int) -> bytes:
-        distance = (x - size / 2) ** 2 + (y - size / 2) ** 2
-        radius = size / 2
-        if distance < (radius * 0.7) ** 2:
-            return b"\x9c\xb8\x5a"
-        return b"\xf4\xf0\xe6" if distance < (radius * 0.9) ** 2 else b"\x6b\x4a\x35"
-
-    rows = b"".join(b"\0" + b"".join(pixel(x, y) for x in range(size)) for y in range(size))
-    head = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"IDAT", zlib.compress(rows))
-        + chunk(b"IEND", b"")
-    )
+NAMES = {"app_name": "travel", "user_id": "ada.lovelace", "session_id": "lisbon-in-may"}
+TRIP = "/session?app=travel&user=ada.lovelace&session=lisbon-in-may"
+USER = "/user?app=travel&user=ada.lovelace"
+ARTIFACT = TRIP.replace("/session", "/artifact") + "&name=itinerary.md"
+OPENING = "I would like to spend four days in Lisbon in the middle of May."
+EVERYWHERE = ["/", "/?q=none", TRIP, f"{TRIP}&at=6", USER, ARTIFACT, "/activity", "/session"]
 
 
 class Page:
@@ -62,20 +36,35 @@ class Page:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        self.run(self._serve())
+
+    async def _serve(self) -> None:
         meter = Meter()
-        self.service = CosmosSessionService.embedded(on_request_charge=meter.charged)
-        explorer = Explorer(self.service, meter, write=True)
-        self._served = explorer.served()
-        self.run(self.service.__aenter__())
-        self.address = self.run(self._served.__aenter__())
+        self._account = CosmosAccount.embedded(on_request_charge=meter.charged)
+        await self._account.__aenter__()
+        self.service = CosmosSessionService(account=self._account)
+        self.companions = await Companions.on(self._account)
+        self._served = Explorer(self.service, meter, self.companions, write=True).served()
+        self.address = await self._served.__aenter__()
         self.origin = self.address.partition("/open")[0]
 
     def run(self, work):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
+    def fill(self, count=7):
+        return self.run(demo.fill(self.service, self.companions, count=count))
+
+    def say(self, session, text, **fields):
+        content = types.Content(role="model", parts=[types.Part(text=text)])
+        said = Event(author="planner", content=content, **fields)
+        self.run(self.service.append_event(session, said))
+
+    async def _end(self) -> None:
+        await self._served.__aexit__(None, None, None)
+        await self._account.__aexit__(None, None, None)
+
     def close(self) -> None:
-        self.run(self._served.__aexit__(None, None, None))
-        self.run(self.service.__aexit__(None, None, None))
+        self.run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -88,98 +77,26 @@ def page():
     made.close()
 
 
-def event(author, *parts, turn, at, delta=None, tokens=None):
-    used = tokens and types.GenerateContentResponseUsageMetadata(
-        prompt_token_count=tokens[0], candidates_token_count=tokens[1]
-    )
-    return Event(
-        author=author,
-        invocation_id=turn,
-        timestamp=NOW - 3600 + at,
-        content=types.Content(role="user" if author == "user" else "model", parts=list(parts)),
-        actions=EventActions(state_delta=delta or {}),
-        usage_metadata=used,
-    )
-
-
-def text(words, **fields):
-    return types.Part(text=words, **fields)
-
-
-async def tea(service):
-    session = await service.create_session(
-        app_name="shop", user_id="ada", session_id="tea", state={"cart": []}
-    )
-    call = types.FunctionCall(name="find_tea", args={"kind": "green", "limit": 3})
-    answer = types.FunctionResponse(
-        name="find_tea", response={"found": ["Sencha", "Gyokuro", "Matcha"]}
-    )
-    image = types.Part(inline_data=types.Blob(mime_type="image/png", data=png()))
-    for each in (
-        event("user", text("A pot of green tea, please."), turn="1", at=0),
-        event(
-            "waiter",
-            text("Green tea: look at what there is.", thought=True),
-            types.Part(function_call=call),
-            turn="1",
-            at=1.2,
-            tokens=(412, 38),
-        ),
-        event("waiter", types.Part(function_response=answer), turn="1", at=1.6),
-        event(
-            "waiter",
-            text("There is Sencha today. Shall I bring it?"),
-            image,
-            turn="1",
-            at=2.9,
-            tokens=(521, 17),
-            delta={"offer": "Sencha"},
-        ),
-        event("user", text("Yes, two cups."), turn="2", at=40),
-        event(
-            "waiter",
-            text("Two cups of Sencha, at once."),
-            turn="2",
-            at=41.3,
-            tokens=(580, 12),
-            delta={"cart": ["Sencha", "Sencha"], "offer": None, "user:likes": "Sencha"},
-        ),
-    ):
-        await service.append_event(session, each)
-    await service.flush()
-    return session
-
-
-async def others(service):
-    for number, (app, user) in enumerate(
-        [("shop", "bob"), ("bank", "eve"), ("shop", "eve"), ("travel", "mallory")] * 4
-    ):
-        session = await service.create_session(
-            app_name=app, user_id=user, session_id=f"{app}-{number:02d}"
-        )
-        for turn in range(1 + number % 5):
-            at = -number * 7200 - 60 + turn
-            await service.append_event(
-                session,
-                event("user", text(OPENINGS[number % len(OPENINGS)]), turn=str(turn), at=at),
-            )
-            await service.append_event(
-                session,
-                event("agent", text("Good day"), turn=str(turn), at=at + 0.5, tokens=(90, 12)),
-            )
-    await service.flush()
-
-
 def until(browser, holds, what):
     WebDriverWait(browser, 30, 0.1).until(holds, what)
+
+
+def text_of(browser, selector="body"):
+    return browser.find_element(By.CSS_SELECTOR, selector).text
 
 
 def seen(browser, *texts):
     until(
         browser,
-        lambda driver: all(each in driver.find_element(By.TAG_NAME, "body").text for each in texts),
+        lambda driver: all(each in text_of(driver) for each in texts),
         f"not seen: {texts}",
     )
+
+
+def go(page, browser, path):
+    browser.get(page.address)
+    until(browser, lambda driver: driver.current_url == f"{page.origin}/", "the first page")
+    browser.get(page.origin + path)
 
 
 def dark(browser, wanted):
@@ -190,77 +107,188 @@ def dark(browser, wanted):
     )
 
 
+def screen(browser, width, height):
+    # The window of a browser without a head is never narrower than 500 pixels.
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
 def picture(browser, name):
+    """WebP: a third of the size of the same as PNG."""
+    taken = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "webp", "quality": 82})
     IMAGES.mkdir(exist_ok=True)
-    browser.save_screenshot(str(IMAGES / f"explore-{name}.png"))
+    (IMAGES / f"explore-{name}.webp").write_bytes(base64.b64decode(taken["data"]))
 
 
 def complaints(browser):
     return [each["message"] for each in browser.get_log("browser")]
 
 
-def test_sessions_are_found_read_and_followed(page, browser):
-    session = page.run(tea(page.service))
-    page.run(others(page.service))
-    browser.set_window_size(1280, 860)
+def is_live(browser):
+    until(browser, lambda driver: text_of(driver, "#live") == "live", "the feed is watched")
+
+
+def test_sessions_are_found_and_read(page, browser):
+    page.fill(count=34)
+    screen(browser, 1200, 760)
     dark(browser, False)
     browser.get(page.address)
-    seen(browser, "A pot of green tea, please.", "mallory")
+    seen(browser, OPENING, "مريم")
     assert browser.current_url == f"{page.origin}/"  # the secret is gone from the address
+    is_live(browser)
     picture(browser, "sessions")
 
-    box = browser.find_element(By.NAME, "q")
-    box.send_keys("ada", Keys.ENTER)
-    until(
-        browser,
-        lambda driver: len(driver.find_elements(By.CSS_SELECTOR, ".list tbody tr")) == 1,
-        "one session of ada",
-    )
-    browser.find_element(By.ID, "s1").send_keys(Keys.ENTER)
-    seen(browser, "A pot of green tea, please.", "Two cups of Sencha", "image/png")
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")
+    box = browser.switch_to.active_element
+    assert box.get_attribute("id") == "q"
+    box.send_keys("lisbon-in", Keys.ENTER)
+    rows = (By.CSS_SELECTOR, ".list tbody tr")
+    until(browser, lambda driver: len(driver.find_elements(*rows)) == 1, "one session")
+    browser.find_element(By.CSS_SELECTOR, ".list .title").send_keys(Keys.ENTER)
+    seen(browser, "There are two flights", "RESOURCE_EXHAUSTED", "find_hotels failed")
     call = browser.find_element(By.CSS_SELECTOR, "details.call")
-    assert "green" not in call.text
+    assert '"origin": "London"' not in call.text
     call.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
-    assert '"kind": "green"' in call.text
-    image = browser.find_element(By.CSS_SELECTOR, "figure img")
-    assert browser.execute_script("return arguments[0].naturalWidth", image) == 48
-
-    late = event("waiter", text("Anything else?"), turn="2", at=50)
-    page.run(page.service.append_event(session, late))
-    seen(browser, "Anything else?")  # without a reload
-    assert '"kind": "green"' in browser.find_element(By.CSS_SELECTOR, "details.call").text
+    assert '"origin": "London"' in call.text
+    for source in ("data:", "/artifact"):  # in the conversation, and an artifact
+        image = browser.find_element(By.CSS_SELECTOR, f"figure img[src^='{source}']")
+        browser.execute_script("arguments[0].scrollIntoView()", image)
+        until(browser, lambda _, image=image: image.get_property("naturalWidth") == 300, "an image")
+    artifact = browser.find_element(By.CSS_SELECTOR, "details.artifact")
+    artifact.find_element(By.TAG_NAME, "summary").click()
+    until(browser, lambda _: "BA 502, 10:35" in artifact.text, "the itinerary")
+    browser.find_element(By.ID, "raw1").click()
+    until(browser, lambda driver: '"adk_event"' in text_of(driver, "#e1"), "a document")
+    browser.find_element(By.ID, "raw1").click()
+    assert '"adk_event"' not in text_of(browser, "#e1")
     assert complaints(browser) == []
+
+
+def test_an_open_session_is_followed(page, browser):
+    session = page.fill()
+    go(page, browser, TRIP)
+    is_live(browser)
+    browser.find_element(By.CSS_SELECTOR, "details.call summary").click()
+    page.say(session, "Anything else?", actions=EventActions(state_delta={"asked": True}))
+    seen(browser, "Anything else?", "13 events", "asked")  # without a reload
+    assert '"origin": "London"' in text_of(browser, "details.call")  # what was open stays open
+    slider = browser.find_element(By.ID, "slider")
+    assert (slider.get_attribute("value"), slider.get_attribute("max")) == ("13", "13")
+
+    slider.send_keys(Keys.HOME)
+    until(browser, lambda driver: "at the beginning" in text_of(driver, "#state"), "the beginning")
+    page.say(session, "Hello?")
+    seen(browser, "There are newer events.")  # whoever looks at the past is not taken away
+    assert slider.get_attribute("max") == "14"
+    assert "Hello?" not in text_of(browser)
+    browser.find_element(By.LINK_TEXT, "Show them").click()
+    seen(browser, "Hello?")
+    assert complaints(browser) == []
+
+
+def test_an_open_list_is_followed_also_after_the_network_was_gone(page, browser):
+    page.fill()
+    browser.get(page.address)
+    is_live(browser)
+    focused = browser.find_element(By.PARTIAL_LINK_TEXT, OPENING)
+    browser.execute_script("arguments[0].focus()", focused)
+    here = focused.get_attribute("href")
+
+    async def make(session_id):
+        session = await page.service.create_session(
+            app_name="new app", user_id="eve", session_id=session_id
+        )
+        said = types.Content(role="user", parts=[types.Part(text=f"I am {session_id}")])
+        await page.service.append_event(session, Event(author="user", content=said))
+
+    page.run(make("the first one"))
+    seen(browser, "I am the first one")
+    assert browser.switch_to.active_element.get_attribute("href") == here
+    condition = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", condition | {"offline": True})
+    page.run(make("the second one"))
+    until(browser, lambda driver: text_of(driver, "#live") != "live", "the network is gone")
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", condition | {"offline": False})
+    seen(browser, "I am the second one")
+    page.run(
+        page.service.delete_session(app_name="new app", user_id="eve", session_id="the first one")
+    )
+    until(browser, lambda driver: "I am the first one" not in text_of(driver), "it is deleted")
 
 
 def test_the_slider_shows_the_state_at_an_event_and_forks_from_there(page, browser):
-    page.run(tea(page.service))
-    browser.set_window_size(1280, 1000)
+    page.fill()
+    screen(browser, 1200, 900)
     dark(browser, False)
-    browser.get(page.address)
-    seen(browser, "tea")
-    browser.get(f"{page.origin}/session?app=shop&user=ada&session=tea")
-    slider = browser.find_element(By.ID, "at")
-    assert slider.get_attribute("value") == "6"
-    slider.send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    go(page, browser, TRIP)
+    slider = browser.find_element(By.ID, "slider")
+    assert slider.get_attribute("value") == "12"
+    slider.send_keys(*[Keys.ARROW_LEFT] * 6)
     state = browser.find_element(By.ID, "state")
-    until(browser, lambda _: state.get_attribute("data-at") == "4", "the state at 4")
-    assert "offer new" in " ".join(state.text.split())
-    assert "at" in browser.find_element(By.ID, "e4").get_attribute("class").split()
-    slider.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
     until(browser, lambda _: state.get_attribute("data-at") == "6", "the state at 6")
-    assert "was []" in state.text
-    for summary in browser.find_elements(By.CSS_SELECTOR, "details.call summary"):
-        summary.click()
-    browser.execute_script("window.scrollTo(0, 0)")
+    assert "2 changes by event 6" in state.text
+    assert 'offers\nchanged\nnull\nwas ["BA 502", "TP 1351"]' in state.text
+    assert "event 6, planner" in slider.get_attribute("aria-valuetext")
+    assert "at" in browser.find_element(By.ID, "e6").get_attribute("class").split()
+    assert browser.current_url.endswith("&at=6")
+    browser.execute_script("window.scrollTo(0, 0); document.activeElement.blur()")
     picture(browser, "session")
+    dark(browser, True)
+    picture(browser, "session-dark")
 
-    slider.send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    browser.find_element(By.TAG_NAME, "body").send_keys("k")
+    until(browser, lambda _: state.get_attribute("data-at") == "5", "the state at 5")
+    browser.find_element(By.ID, "back").click()
     until(browser, lambda _: "Fork after event 4" in state.text, "a button to fork")
     state.find_element(By.TAG_NAME, "button").click()
-    until(browser, lambda driver: "session=tea" not in driver.current_url, "the new session")
-    seen(browser, "There is Sencha today.")
-    assert "Two cups" not in browser.find_element(By.TAG_NAME, "body").text
+    until(browser, lambda driver: "lisbon-in-may" not in driver.current_url, "the new session")
+    seen(browser, "There are two flights")
+    assert "Are you still there?" not in text_of(browser)
     assert complaints(browser) == []
+
+
+def test_the_slider_goes_to_events_that_are_not_on_the_page(page, browser):
+    async def make():
+        session = await page.service.create_session(app_name="a", user_id="u", session_id="s")
+        for number in range(1, 131):
+            said = types.Content(role="user", parts=[types.Part(text=f"message {number}.")])
+            actions = EventActions(state_delta={"n": number})
+            event = Event(author="user", content=said, actions=actions)
+            await page.service.append_event(session, event)
+
+    page.run(make())
+    go(page, browser, "/session?app=a&user=u&session=s")
+    assert "message 60." not in text_of(browser)
+    box = browser.find_element(By.ID, "at")
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys("60", Keys.ENTER)
+    seen(browser, "message 60.", "1 change by event 60")
+    assert "message 130." not in text_of(browser)
+    assert complaints(browser) == []
+
+
+def test_a_user_is_shown_and_erased_by_typing_the_id(page, browser):
+    page.fill()
+    screen(browser, 1200, 1000)
+    dark(browser, False)
+    go(page, browser, USER)
+    seen(browser, "river views", "itinerary.md", "2 versions", "I have put everything")
+    box = browser.find_element(By.NAME, "memory")
+    box.send_keys("which hotel near the river", Keys.ENTER)
+    seen(browser, "the best first", "Is there a hotel near the river")
+    browser.execute_script("window.scrollTo(0, 0)")
+    picture(browser, "user")
+    confirm = browser.find_element(By.NAME, "confirm")
+    confirm.send_keys("ada", Keys.ENTER)
+    seen(browser, "Nothing was erased.")
+    browser.back()
+    confirm = browser.find_element(By.NAME, "confirm")
+    confirm.clear()
+    confirm.send_keys("ada.lovelace", Keys.ENTER)
+    seen(browser, "Erased.", "2 sessions, state, memories and artifacts")
+    browser.get(page.origin + USER)
+    seen(browser, "No sessions.", "None yet.")
 
 
 def test_hostile_content_is_text_in_a_browser_too(page, browser):
@@ -268,21 +296,28 @@ def test_hostile_content_is_text_in_a_browser_too(page, browser):
         session = await page.service.create_session(
             app_name="shop", user_id=HOSTILE, session_id=HOSTILE, state={HOSTILE: HOSTILE}
         )
-        said = event(HOSTILE, text(HOSTILE), turn="1", at=0, delta={"k": HOSTILE})
-        await page.service.append_event(session, said)
+        said = types.Content(role="user", parts=[types.Part(text=f"{HOSTILE} \x1b[31mred")])
+        actions = EventActions(state_delta={"k": HOSTILE})
+        event = Event(author=HOSTILE, content=said, actions=actions)
+        await page.service.append_event(session, event)
 
     page.run(make())
     browser.get(page.address)
-    seen(browser, '<script>document.title="taken"</script>')
-    browser.find_element(By.ID, "s1").click()
-    seen(browser, '<script>document.title="taken"</script>', "\\u202egnp")
+    script = '<script>document.title="taken"</script>'
+    seen(browser, script)
+    browser.find_element(By.CSS_SELECTOR, ".list .title").click()
+    seen(browser, script, "\\u202egnp", "\\x1b[31mred")
+    browser.find_element(By.ID, "raw1").click()
+    until(browser, lambda driver: '"adk_event"' in text_of(driver, "#e1"), "a document")
+    browser.find_element(By.LINK_TEXT, "#1").click()
+    until(browser, lambda driver: "&at=1" in driver.current_url, "the state at 1")
     assert browser.title not in ("taken", "1")
     assert complaints(browser) == []
 
 
 def test_a_script_that_would_get_in_is_not_run(page, browser):
     browser.get(page.address)
-    seen(browser, "No sessions.")
+    seen(browser, "No sessions yet.")
     browser.execute_script(
         "const made = document.createElement('script');"
         "made.textContent = 'document.title = \"taken\"';"
@@ -292,26 +327,89 @@ def test_a_script_that_would_get_in_is_not_run(page, browser):
     assert any("Content Security Policy" in each for each in complaints(browser))
 
 
-@pytest.mark.parametrize("name", ["phone", "activity"])
-def test_pages_fit_a_phone_and_have_a_dark_side(page, browser, name):
-    page.run(tea(page.service))
-    page.run(others(page.service))
-    browser.set_window_size(500, 900)
-    # The window of a browser without a head is never narrower than 500 pixels.
-    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    if name == "activity":
-        size |= {"width": 760, "height": 900}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+# The text of every element against what is behind it, as WCAG 2 counts.
+UNREADABLE = """
+const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
+const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => {
+  const v = c[i] / 255;
+  return sum + part * (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+}, 0);
+const found = [];
+for (const element of document.querySelectorAll("body *")) {
+  const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  const box = element.getBoundingClientRect();
+  if (!own || box.width < 2 || box.height < 2 || element.closest("svg")) continue;
+  const style = getComputedStyle(element);
+  if (style.visibility === "hidden") continue;
+  let behind = element, back = [0, 0, 0, 0];
+  while (behind && back.length === 4 && back[3] === 0) {
+    back = parse(getComputedStyle(behind).backgroundColor);
+    behind = behind.parentElement;
+  }
+  const [a, b] = [light(parse(style.color)), light(back)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) found.push(`${element.tagName}.${element.className} ${ratio.toFixed(2)}`);
+}
+return found;
+"""
+# What cannot be reached, or says nothing to whoever does not see it.
+UNNAMED = """
+const named = (e) => e.textContent.trim() || e.ariaLabel || e.labels?.length || e.title ||
+  e.querySelector("img[alt]:not([alt=''])");
+return [...document.querySelectorAll("a, button, input:not([type=hidden]), svg, img, summary")]
+  .filter((e) => e.tagName === "IMG" ? e.getAttribute("alt") === null : !named(e))
+  .map((e) => e.outerHTML.slice(0, 80));
+"""
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_every_page_fits_is_readable_and_named_in_light_and_dark(page, browser, width):
+    page.fill()
+    screen(browser, width, 844 if width == 390 else 800)
     browser.get(page.address)
-    seen(browser, "tea")
-    path = {"phone": "/session?app=shop&user=ada&session=tea", "activity": "/activity"}[name]
+    seen(browser, OPENING)
     for wanted in (False, True):
         dark(browser, wanted)
-        for address in ("/", path):
-            browser.get(page.origin + address)
+        for path in EVERYWHERE:
+            browser.get(page.origin + path)
             wide = browser.execute_script("return document.documentElement.scrollWidth")
-            assert wide <= size["width"], address
-    back = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert back == "rgb(18, 22, 28)"
-    picture(browser, name)
+            assert wide <= width, path
+            for element in browser.find_elements(By.CSS_SELECTOR, "details:not([data-load])"):
+                browser.execute_script("arguments[0].open = true", element)
+            assert browser.execute_script(UNREADABLE) == [], (path, wanted)
+            assert browser.execute_script(UNNAMED) == [], path
+            assert len(browser.find_elements(By.TAG_NAME, "h1")) <= 1
+
+
+def test_what_has_the_focus_is_seen(page, browser):
+    page.fill()
+    go(page, browser, TRIP)
+    stops = []
+    for _ in range(14):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        focused = browser.switch_to.active_element
+        stops.append(focused.text or focused.get_attribute("aria-label"))
+        ring = browser.execute_script(
+            "const s = getComputedStyle(document.activeElement);"
+            "return [s.outlineStyle, parseFloat(s.outlineWidth)]"
+        )
+        assert ring[0] != "none", stops
+        assert ring[1] >= 2, stops
+    assert stops[0] == "Skip to the content"
+    assert "Sessions" in stops
+
+
+def test_pictures_of_a_phone_and_of_the_plots(page, browser):
+    page.fill(count=34)
+    dark(browser, True)
+    screen(browser, 390, 780)
+    go(page, browser, f"{TRIP}&at=6")
+    is_live(browser)
+    picture(browser, "phone")
+    dark(browser, False)
+    screen(browser, 1200, 800)
+    browser.get(f"{page.origin}/activity")
+    seen(browser, "Turns a day")
+    time.sleep(0.3)
+    picture(browser, "activity")
     assert complaints(browser) == []

@@ -1,9 +1,10 @@
 // Keeps lists and conversations up to date, and shows the state where the slider stands.
-// Everything on the page works without it.
+// Everything on the page can be reached without it.
 "use strict";
 
-const INTERVAL = 5000;
-const news = document.getElementById("news");
+const byId = (id) => document.getElementById(id);
+const news = byId("news");
+const visible = () => document.visibilityState === "visible";
 
 async function page(address, signal) {
   const answer = await fetch(address, { signal, credentials: "same-origin" });
@@ -11,88 +12,319 @@ async function page(address, signal) {
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 }
 
-// What was open stays open, and what had the focus keeps it.
+function tell(text, link) {
+  news.textContent = text;
+  if (!link) return;
+  const made = document.createElement("a");
+  made.href = link.href;
+  made.textContent = link.text;
+  news.append(" ", made);
+}
+
+// Takes over what is new. What was open stays open, what was loaded stays, and what had the focus
+// keeps it. Parts that are the same are left alone, so that nothing flickers.
 function replace(old, made) {
-  const open = new Set([...old.querySelectorAll("details[open][id]")].map((each) => each.id));
+  for (const each of made.querySelectorAll("details[id]")) {
+    const before = byId(each.id);
+    if (!before || !old.contains(before)) continue;
+    each.open = before.open;
+    if (before.dataset.loaded) each.replaceWith(before.cloneNode(true));
+  }
   const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
-  for (const each of made.querySelectorAll("details[id]")) each.open = open.has(each.id);
-  old.replaceChildren(...made.childNodes);
-  if (focused) document.getElementById(focused)?.focus();
-}
-
-function follow(live) {
-  let failed = false;
-  async function look() {
-    if (document.visibilityState !== "visible") return;
-    try {
-      const answer = await fetch(live.dataset.live, { credentials: "same-origin" });
-      if (!answer.ok) throw new Error(String(answer.status));
-      const { version } = await answer.json();
-      if (failed) news.textContent = "";
-      failed = false;
-      if (version === live.dataset.version) return;
-      const made = await page(location.href);
-      const next = made.getElementById(live.id);
-      if (!next) return;
-      live.dataset.version = version;
-      replace(live, next);
-      extend(made.getElementById("at"));
-      news.textContent = "Updated.";
-    } catch {
-      failed = true;
-      news.textContent = "The server does not answer: this is how it was.";
-    }
-  }
-  async function again() {
-    await look();
-    setTimeout(again, INTERVAL);
-  }
-  setTimeout(again, INTERVAL);
-}
-
-const slider = document.getElementById("at");
-
-function extend(newer) {
-  if (slider && newer) slider.max = newer.max;
-}
-
-if (slider) {
-  const form = document.getElementById("when");
-  const state = document.getElementById("state");
-  const shown = document.getElementById("shown-at");
-  let under_way = null;
-  let timer = 0;
-
-  const show = async () => {
-    under_way?.abort();
-    under_way = new AbortController();
-    const at = slider.value;
-    try {
-      const made = await page(`${form.dataset.state}&at=${at}`, under_way.signal);
-      replace(state, made.body);
-      state.dataset.at = at;
-      for (const each of document.querySelectorAll("article.at")) each.classList.remove("at");
-      const event = document.getElementById(`e${at}`);
-      event?.classList.add("at");
-      event?.scrollIntoView({ block: "nearest" });
-    } catch (problem) {
-      if (problem.name !== "AbortError") news.textContent = "The state cannot be read.";
-    }
-  };
-  const move = () => {
-    shown.textContent = slider.value;
-    clearTimeout(timer);
-    timer = setTimeout(show, 150);
-  };
-  slider.addEventListener("input", move);
-  form.querySelector("button").hidden = true;
-  document.addEventListener("click", (click) => {
-    const link = click.target.closest?.("a[data-at]");
-    if (!link || click.ctrlKey || click.metaKey || click.shiftKey) return;
-    click.preventDefault();
-    slider.value = link.dataset.at;
-    move();
+  const kept = [...made.childNodes].map((each) => {
+    const before = each.id && byId(each.id);
+    return before && before.parentNode === old && before.isEqualNode(each) ? before : each;
   });
+  old.replaceChildren(...kept);
+  if (focused) byId(focused)?.focus({ preventScroll: true });
 }
 
-document.querySelectorAll("[data-live]").forEach(follow);
+// --- Times: "5 minutes ago" stays true.
+
+function ago(seconds) {
+  for (const [size, unit] of [[86400, "day"], [3600, "hour"], [60, "minute"]]) {
+    const count = Math.floor(seconds / size);
+    if (count) return `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+  }
+  return "just now";
+}
+
+setInterval(() => {
+  for (const each of document.querySelectorAll("time[datetime]")) {
+    const seconds = (Date.now() - Date.parse(each.dateTime)) / 1000;
+    if (seconds >= 0 && seconds < 30 * 86400) each.textContent = ago(seconds);
+  }
+}, 20000);
+
+// --- What is loaded when it is unfolded.
+
+document.addEventListener("toggle", async (event) => {
+  const folded = event.target;
+  if (!folded.open || !folded.dataset?.load || folded.dataset.loaded) return;
+  try {
+    const made = await page(folded.dataset.load);
+    folded.querySelector(".loaded").replaceChildren(...made.getElementById("content").childNodes);
+    folded.dataset.loaded = "yes";
+  } catch {
+    tell("This cannot be loaded now.");
+  }
+}, true);
+
+document.addEventListener("click", async (click) => {
+  const link = click.target.closest?.("a[data-unfold]");
+  if (!link || click.ctrlKey || click.metaKey || click.shiftKey) return;
+  click.preventDefault();
+  const event = link.closest("article");
+  const shown = event.querySelector(".unfolded");
+  shown?.remove();
+  link.setAttribute("aria-expanded", String(!shown));
+  if (shown) return;
+  try {
+    const made = (await page(link.href)).getElementById("content");
+    made.removeAttribute("id");
+    made.className = "unfolded";
+    event.append(made);
+  } catch {
+    tell("This cannot be loaded now.");
+  }
+});
+
+// --- Live: the server tells that something has changed, and the page is asked for again.
+
+const REST = 1500; // milliseconds between two looks
+const AGAIN = 4000; // after one that failed
+const LATE = [2500, 5000, 10000]; // a list follows the events of its sessions after some seconds
+
+class Live {
+  constructor(shown) {
+    this.shown = shown;
+    this.light = byId("live");
+    this.source = null;
+    this.opened = false;
+    this.due = 0;
+    this.timer = 0;
+    this.late = 0;
+    this.failed = false;
+    this.awaited = new Map();
+    document.addEventListener("visibilitychange", () => this.look());
+    addEventListener("pagehide", () => this.close());
+    addEventListener("pageshow", () => this.look());
+    this.look();
+  }
+
+  // A browser has few connections to one server: a page that nobody sees gives its own back.
+  look() {
+    if (visible()) this.open();
+    else this.close();
+  }
+
+  open() {
+    if (this.source) return;
+    const source = (this.source = new EventSource(this.shown.dataset.live));
+    source.addEventListener("live", () => this.status(true, "live"));
+    source.addEventListener("waiting", () => this.status(false, "waiting for the store"));
+    source.addEventListener("changed", (message) => this.changed(JSON.parse(message.data)));
+    source.onopen = () => {
+      if (this.opened) this.changed({}); // nobody knows what came meanwhile
+      this.opened = true;
+    };
+    source.onerror = () => {
+      this.status(false, "reconnecting");
+      if (source.readyState !== EventSource.CLOSED) return;
+      this.close();
+      setTimeout(() => this.look(), 15000);
+    };
+  }
+
+  close() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  status(on, text) {
+    this.light.hidden = false;
+    this.light.className = on ? "live on" : "live";
+    if (this.light.textContent !== text) this.light.textContent = text;
+  }
+
+  changed(sessions) {
+    for (const [id, revision] of Object.entries(sessions)) this.awaited.set(id, revision);
+    this.late = 0;
+    this.soon(0);
+  }
+
+  soon(pause) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.refresh(), Math.max(pause, this.due - Date.now()));
+  }
+
+  async refresh() {
+    this.due = Date.now() + REST;
+    const mode = this.shown.dataset.mode;
+    if (mode === "tell") {
+      tell("There is something new.", { href: location.href, text: "Search again" });
+      return;
+    }
+    try {
+      if (mode === "list") await this.list();
+      else await this.session();
+      if (this.failed) this.status(true, "live");
+      this.failed = false;
+    } catch {
+      this.failed = true;
+      this.status(false, "the server does not answer");
+      this.soon(AGAIN);
+    }
+  }
+
+  async list() {
+    const made = (await page(location.href)).getElementById(this.shown.id);
+    if (!made) return;
+    for (const row of made.querySelectorAll("tr[data-revision]")) {
+      const before = byId(row.id);
+      if (!before || before.dataset.revision !== row.dataset.revision) row.classList.add("fresh");
+      if (this.awaited.get(row.id) <= Number(row.dataset.revision)) this.awaited.delete(row.id);
+    }
+    replace(this.shown, made);
+    if (this.awaited.size && this.late < LATE.length) this.soon(LATE[this.late++]);
+    else this.awaited.clear();
+  }
+
+  async session() {
+    if ("follows" in this.shown.dataset && !point?.moved) {
+      const scrolling = document.scrollingElement;
+      const at_end = scrolling.scrollHeight - scrolling.scrollTop - innerHeight < 200;
+      const made = await page(location.href);
+      if (!made.getElementById(this.shown.id)) throw new Error("gone");
+      replace(this.shown, made.getElementById(this.shown.id));
+      if (byId("aside") && made.getElementById("aside")) {
+        const slider = made.getElementById("slider");
+        replace(byId("state"), made.getElementById("state"));
+        if (slider && point) point.extend(slider.max, true);
+        else if (slider) location.reload(); // the first event: now there is a slider
+      }
+      byId("count").textContent = made.getElementById("count").textContent;
+      if (at_end) scrolling.scrollTo({ top: scrolling.scrollHeight });
+    } else {
+      const last = Math.max(0, ...this.awaited.values());
+      if (last) point?.extend(last, false);
+      tell("There are newer events.", { href: byId("when").dataset.page, text: "Show them" });
+    }
+    this.awaited.clear();
+  }
+}
+
+// --- The slider.
+
+class Point {
+  constructor(form) {
+    this.form = form;
+    this.number = byId("at");
+    this.slider = byId("slider");
+    this.moved = new URLSearchParams(location.search).has("at");
+    this.under_way = null;
+    this.timer = 0;
+    this.slider.hidden = false;
+    byId("show").hidden = true;
+    this.slider.addEventListener("input", () => this.go(this.slider.value));
+    this.number.addEventListener("change", () => this.number.checkValidity() && this.go(this.number.value));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.number.checkValidity()) this.go(this.number.value);
+    });
+    document.addEventListener("click", (click) => {
+      const link = click.target.closest?.("a[data-at]");
+      if (!link || click.ctrlKey || click.metaKey || click.shiftKey) return;
+      click.preventDefault();
+      this.go(link.dataset.at);
+    });
+    document.addEventListener("keydown", (key) => {
+      if (key.target.matches("input, textarea, select") || key.ctrlKey || key.metaKey || key.altKey) return;
+      if (key.key === "j") this.go(this.at + 1);
+      if (key.key === "k") this.go(this.at - 1);
+    });
+    this.name();
+  }
+
+  get at() { return Number(this.slider.value); }
+
+  extend(last, follow) {
+    this.slider.max = this.number.max = last;
+    byId("last").textContent = Number(last).toLocaleString("en");
+    if (follow) this.put(last);
+    this.name();
+  }
+
+  put(value) {
+    this.slider.value = value;
+    this.number.value = this.slider.value;
+    for (const [id, step] of [["back", -1], ["forth", 1]]) {
+      const link = byId(id);
+      const to = Math.min(Math.max(this.at + step, Number(this.slider.min)), Number(this.slider.max));
+      link.dataset.at = to;
+      link.href = `${this.form.dataset.page}&at=${to}`;
+    }
+  }
+
+  go(value) {
+    this.put(value);
+    this.moved = true;
+    this.mark();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.show(), 180);
+  }
+
+  // Whoever does not see the conversation hears where the slider stands.
+  name() {
+    const event = byId(`e${this.at}`);
+    const said = event?.querySelector("p.text")?.textContent.slice(0, 60) ?? "";
+    this.slider.setAttribute("aria-valuetext", `event ${this.at}${event ? `, ${event.dataset.author}: ${said}` : ""}`);
+  }
+
+  mark() {
+    for (const each of document.querySelectorAll(".event.at")) each.classList.remove("at");
+    const event = byId(`e${this.at}`);
+    event?.classList.add("at");
+    event?.scrollIntoView({ block: "nearest" });
+    this.name();
+    return event;
+  }
+
+  async show() {
+    this.under_way?.abort();
+    this.under_way = new AbortController();
+    const { signal } = this.under_way;
+    const at = this.at;
+    const near = byId(`e${at}`) || at === Number(this.slider.min);
+    try {
+      const made = await page(`${near ? this.form.dataset.state : this.form.dataset.page}&at=${at}`, signal);
+      if (!near) replace(byId("conversation"), made.getElementById("conversation"));
+      const state = byId("state");
+      const open = byId("own-state")?.open;
+      replace(state, near ? made.body : made.getElementById("state"));
+      if (byId("own-state")) byId("own-state").open = open ?? true;
+      state.dataset.at = at;
+      if (!near) byId("conversation").removeAttribute("data-follows");
+      history.replaceState(null, "", `${this.form.dataset.page}&at=${at}`);
+      this.mark();
+    } catch (problem) {
+      if (problem.name !== "AbortError") tell("The state cannot be read now.");
+    }
+  }
+}
+
+const when = byId("when");
+const point = when ? new Point(when) : null;
+// On a narrow screen the slider stays in view, and the state unfolds when it is wanted.
+if (when && matchMedia("(max-width: 60rem)").matches) {
+  for (const each of document.querySelectorAll(".side details[open]")) each.open = false;
+}
+document.querySelectorAll("[data-live]").forEach((shown) => new Live(shown));
+
+document.addEventListener("keydown", (key) => {
+  const box = byId("q");
+  if (key.key !== "/" || !box || key.target.matches("input, textarea, select")) return;
+  key.preventDefault();
+  box.focus();
+  box.select();
+});

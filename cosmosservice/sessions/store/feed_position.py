@@ -76,22 +76,22 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """Which sessions are read: those of an app, of a user, or with an id."""
+    """Which sessions are read: all, those of an app, of a user, or with an id."""
 
-    app_name: str
+    app_name: str | None
     user_id: str | None
     session_id: str | None
 
     @classmethod
-    def named(cls, app_name: str, user_id: str | None, session_id: str | None) -> Self:
+    def named(cls, app_name: str | None, user_id: str | None, session_id: str | None) -> Self:
         """Raises InvalidIdError."""
-        some = "any" if session_id is None else session_id
-        key = SessionKey.named(app_name, "any" if user_id is None else user_id, some)
+        names = ("any" if name is None else name for name in (app_name, user_id, session_id))
+        key = SessionKey.named(*names)
         return cls(app_name, user_id, None if session_id is None else key.session_id)
 
     def holds(self, body: Document) -> bool:
         return (
-            body.get("app_name") == self.app_name
+            self.app_name in (None, body.get("app_name"))
             and self.user_id in (None, body.get("user_id"))
             and self.session_id in (None, body.get("session_id"))
         )

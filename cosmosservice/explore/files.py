@@ -1,0 +1,132 @@
+"""Artifacts as the page shows them: names with their versions, and what is in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.errors.input_validation_error import InputValidationError
+
+from cosmosservice.artifacts.keys import Scope
+from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
+from cosmosservice.explore.queries import FILES_OF_SCOPE, FILES_OF_USER
+from cosmosservice.explore.texts import LONGEST
+from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.records import number
+
+if TYPE_CHECKING:
+    from cosmosservice.account.container import Document
+    from cosmosservice.artifacts.streams import ArtifactReader
+    from cosmosservice.cosmos_artifact_service import CosmosArtifactService
+
+_MOST: Final = 200  # versions that a list reads
+_TEXTS: Final = ("application/json", "application/xml", "application/yaml", "application/x-yaml")
+
+
+@dataclass(frozen=True)
+class FileVersion:
+    number: int
+    mime_type: str
+    size: int
+    saved_at: float
+
+
+@dataclass
+class File:
+    """One artifact, the newest version first. Without a session, all of the user's have it."""
+
+    key: SessionKey
+    name: str
+    versions: list[FileVersion] = field(default_factory=list)
+
+
+class Files:
+    """What is asked of the artifact service."""
+
+    def __init__(self, service: CosmosArtifactService) -> None:
+        self._service = service
+
+    async def of_user(self, key: SessionKey) -> list[File]:
+        """Of all sessions of the user, and of none."""
+        parameters = {"app": key.app_name, "user": key.user_id, "limit": _MOST}
+        found: list[Document] = await self._service._run(
+            "list_artifact_keys",
+            lambda store: store.container.query(FILES_OF_USER, parameters),
+        )
+        return _files(key, found)
+
+    async def of_session(self, key: SessionKey) -> list[File]:
+        """Of the session, and of all sessions of its user."""
+        found: list[Document] = []
+        for session in (key.session_id, None):
+            partition = Scope(key.app_name, key.user_id, session).partition
+            found += await self._in(partition)
+        return _files(key, found)
+
+    async def _in(self, partition: str) -> list[Document]:
+        parameters = {"limit": _MOST}
+        found: list[Document] = await self._service._run(
+            "list_artifact_keys",
+            lambda store: store.container.query(FILES_OF_SCOPE, parameters, partition),
+        )
+        return found
+
+    async def versions(self, key: SessionKey, name: str) -> list[FileVersion]:
+        """The newest first."""
+        found = await self._service.list_artifact_versions(**_names(key), filename=name)
+        return [
+            FileVersion(each.version, each.mime_type or "", -1, each.create_time)
+            for each in reversed(found)
+        ]
+
+    async def open(self, key: SessionKey, name: str, version: int | None) -> ArtifactReader | None:
+        """To be read in parts. Raises InputValidationError if it has no bytes of its own."""
+        return await self._service.open_artifact(**_names(key), filename=name, version=version)
+
+    async def blocks(self, key: SessionKey, name: str, version: int | None) -> list[Block]:
+        """What can be shown of a version, without reading more of it; nothing if there is none."""
+        try:
+            reader = await self.open(key, name, version)
+        except InputValidationError:  # it stands for something elsewhere
+            part = await self._service.load_artifact(**_names(key), filename=name, version=version)
+            return [] if part is None else list(part_blocks(part, ImageBudget()))
+        if reader is None:
+            return []
+        kind = (reader.mime_type or "").lower()
+        if kind in IMAGES:
+            return [Block("artifact", name, version=reader.version, is_image=True)]
+        told = Block("note", f"{kind or 'data'}, {reader.size:,} bytes")
+        if kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml")):
+            begin = await reader.read(0, LONGEST)
+            text = begin.decode("utf-8", "replace")
+            more = f" … ({reader.size - len(begin):,} more bytes)" if reader.size > LONGEST else ""
+            return [Block("text", text + more), told]
+        return [told]
+
+
+def _names(key: SessionKey) -> dict[str, Any]:
+    return {
+        "app_name": key.app_name,
+        "user_id": key.user_id,
+        "session_id": key.session_id or None,
+    }
+
+
+def _files(key: SessionKey, found: Iterable[Document]) -> list[File]:
+    files: dict[tuple[str, str], File] = {}
+    for body in found:
+        session, name = str(body.get("session_id") or ""), str(body.get("filename"))
+        owner = SessionKey(key.app_name, key.user_id, session)
+        file = files.setdefault((session, name), File(owner, name))
+        file.versions.append(
+            FileVersion(
+                int(number(body.get("version"))),
+                str(body.get("mime_type") or ""),
+                int(number(body.get("bytes"))),
+                number(body.get("_ts")),
+            )
+        )
+    for file in files.values():
+        file.versions.sort(key=lambda each: -each.number)
+    return [files[each] for each in sorted(files)]

@@ -1,0 +1,190 @@
+"""The state of a session at any point of its log, from as few of its events as tell it.
+
+From the beginning: the initial state and the changes up to the point. From the end: the state as it
+is now, in which the keys that were changed since have the values that they had before, found by
+going back. Whichever side is nearer is taken. Changes do not change: those that were read are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from cosmosservice.account.cache import Cache, footprint
+from cosmosservice.account.container import Document
+from cosmosservice.data_converters.state_scopes import plain
+from cosmosservice.explore.session_log import Head, LogPage
+from cosmosservice.explore.texts import value_text
+
+if TYPE_CHECKING:
+    from cosmosservice.cosmos_session_service import CosmosSessionService
+    from cosmosservice.sessions.store.keys import SessionKey
+    from cosmosservice.sessions.store.records import Record
+
+MISSING: Final = object()
+STRETCH: Final = 200  # records that are read at a time
+_KEPT_BYTES: Final = 32 * 1024 * 1024
+
+Mark = Literal["", "new", "changed", "removed"]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A key of the state, and what the event at that point did to it."""
+
+    key: str
+    value: Any
+    mark: Mark = ""
+    before: Any = MISSING
+
+    @property
+    def was(self) -> str | None:
+        """What a changed key had before."""
+        return None if self.before is MISSING else value_text(self.before)
+
+
+def compared(before: dict[str, Any], after: dict[str, Any]) -> list[Value]:
+    """The state `after`, and what became of the one `before`."""
+    return [
+        _value(key, before.get(key, MISSING), after.get(key, MISSING))
+        for key in sorted(before.keys() | after.keys())
+    ]
+
+
+def _value(key: str, before: Any, after: Any) -> Value:
+    if after is MISSING:
+        return Value(key, before, "removed")
+    if before is MISSING:
+        return Value(key, after, "new")
+    return Value(key, after) if before == after else Value(key, after, "changed", before)
+
+
+@dataclass
+class _Stretch:
+    """The changes of the session's own state in a stretch of the log, by place."""
+
+    changes: dict[int, Document] = field(default_factory=dict)
+    initial: Document | None = None  # if it holds the first record, and that says it
+
+    @property
+    def size(self) -> int:
+        return footprint(self.initial) + sum(map(footprint, self.changes.values()))
+
+
+class Past:
+    """Lives on one event loop."""
+
+    def __init__(self, service: CosmosSessionService) -> None:
+        self._service = service
+        self._kept = Cache(_KEPT_BYTES)
+
+    async def state_at(self, head: Head, revision: int, page: LogPage | None = None) -> list[Value]:
+        """The session's own state after an event, and what that event changed. A page that is
+        at hand spares reading its events again. Raises ValueError if the session has no such
+        point."""
+        if not head.first <= revision <= head.last:
+            raise ValueError(f"The session has the points {head.first} to {head.last}.")
+        log = _Log(self, head, page)
+        if revision == head.first:
+            state = await log.state_before(revision + 1)
+            return compared(state, state)
+        before = await log.state_before(revision)
+        after = before | plain(await log.changes(revision))
+        return compared(before, after)
+
+    async def stretch(self, head: Head, number: int) -> _Stretch:
+        """The changes in the given stretch, the first of which is 0."""
+        begin = head.first + number * STRETCH
+        end = min(begin + STRETCH, head.last)
+        name = head.key, head.incarnation, begin, end
+        known: _Stretch | None = self._kept.get(name)
+        if known is None:
+            known = _stretch(await self._records(head.key, head.incarnation, begin, end))
+            self._kept.put(name, known)
+        return known
+
+    async def _records(
+        self, key: SessionKey, incarnation: str, after: int, last: int
+    ) -> list[Record]:
+        return await self._service._run(
+            "get_session_at",
+            lambda store: store.log.read(key, incarnation, after=after, before=last + 1),
+        )
+
+
+class _Log:
+    """The changes of one session."""
+
+    def __init__(self, past: Past, head: Head, page: LogPage | None) -> None:
+        self._past = past
+        self._head = head
+        self._page = page.entries if page is not None else []
+
+    async def changes(self, place: int) -> Document:
+        for entry in self._page:
+            if entry.revision == place:
+                return entry.changes
+        stretch = await self._past.stretch(self._head, self._number(place))
+        return stretch.changes.get(place, {})
+
+    async def state_before(self, place: int) -> dict[str, Any]:
+        head = self._head
+        if head.last == head.first:
+            return head.own_state
+        if place - head.first <= head.last - place:
+            return await self._from_beginning(place)
+        return await self._from_end(place)
+
+    async def _from_beginning(self, place: int) -> dict[str, Any]:
+        initial = await self._initial()
+        if initial is None:  # of an older version, which did not keep it
+            return await self._from_end(place)
+        folded = dict(initial)
+        for number in range(self._number(place) + 1):
+            stretch = await self._past.stretch(self._head, number)
+            for at, changes in stretch.changes.items():
+                if at < place:
+                    folded |= changes
+        return plain(folded)
+
+    async def _from_end(self, place: int) -> dict[str, Any]:
+        changed: set[str] = set()
+        found: Document = {}
+        async for first, stretch in self._backwards():
+            for at, changes in reversed(stretch.items()):
+                if at >= place:
+                    changed |= changes.keys()
+                else:
+                    found = {key: changes[key] for key in changes if key in changed} | found
+            if first <= place and found.keys() == changed:
+                break
+        if missing := changed - found.keys():
+            initial = await self._initial() or {}
+            found |= {key: initial[key] for key in missing if key in initial}
+        gone = plain(dict.fromkeys(changed))
+        return {k: v for k, v in self._head.own_state.items() if k not in gone} | plain(found)
+
+    async def _backwards(self) -> AsyncIterator[tuple[int, dict[int, Document]]]:
+        """The changes from the end on, and from which place each part has them."""
+        before = self._head.last + 1
+        if self._page and self._page[-1].revision == self._head.last:
+            before = self._page[0].revision
+            yield before, {entry.revision: entry.changes for entry in self._page}
+        for number in range(self._number(before - 1), -1, -1):
+            stretch = await self._past.stretch(self._head, number)
+            changes = {at: each for at, each in stretch.changes.items() if at < before}
+            yield self._head.first + number * STRETCH + 1, changes
+
+    async def _initial(self) -> Document | None:
+        if self._page and self._page[0].revision == self._head.first + 1:
+            return self._page[0].initial
+        return (await self._past.stretch(self._head, 0)).initial
+
+    def _number(self, place: int) -> int:
+        return max(0, place - self._head.first - 1) // STRETCH
+
+
+def _stretch(records: list[Record]) -> _Stretch:
+    changes = {record.seq: record.deltas.session for record in records if record.deltas.session}
+    return _Stretch(changes, records[0].initial if records else None)

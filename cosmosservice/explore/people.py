@@ -1,0 +1,156 @@
+"""The pages about a user: state, memories and artifacts."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+from google.adk.errors.input_validation_error import InputValidationError
+
+from cosmosservice.explore.addresses import number_of, user_of
+from cosmosservice.explore.catalogue import Catalogue, Search
+from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
+from cosmosservice.explore.past import compared
+from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.entries import memory_of
+from cosmosservice.sessions.store.keys import SessionKey
+
+if TYPE_CHECKING:
+    from google.adk.memory.memory_entry import MemoryEntry
+
+    from cosmosservice.cosmos_session_service import CosmosSessionService
+    from cosmosservice.explore.companions import Companions
+    from cosmosservice.explore.files import Files
+    from cosmosservice.explore.rendering import Rendering
+
+_MEMORIES: Final = 10
+_SESSIONS: Final = 10
+
+
+@dataclass(frozen=True)
+class Memory:
+    author: str
+    timestamp: str
+    session_id: str
+    blocks: list[Block]
+
+
+class People:
+    """Pages that only read."""
+
+    def __init__(
+        self,
+        service: CosmosSessionService,
+        catalogue: Catalogue,
+        companions: Companions,
+        rendering: Rendering,
+    ) -> None:
+        self._service = service
+        self._catalogue = catalogue
+        self._companions = companions
+        self._rendering = rendering
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/user", self.user),
+            web.get("/artifact", self.artifact),
+            web.get("/artifact/content", self.content),
+        ]
+
+    async def user(self, request: web.Request) -> web.Response:
+        key = user_of(request)
+        state = await self._service.get_user_state(app_name=key.app_name, user_id=key.user_id)
+        wanted = Search(app_name=key.app_name, user_id=key.user_id)
+        searched = request.query.get("memory", "").strip()
+        files = self._companions.files
+        return self._rendering.page(
+            "user.html",
+            key=key,
+            values=compared(state, state),
+            found=await self._catalogue.find(wanted, _SESSIONS),
+            searched=searched,
+            memories=await self._memories(key, searched),
+            files=None if files is None else await files.of_user(key),
+        )
+
+    async def _memories(self, key: SessionKey, searched: str) -> list[Memory] | None:
+        """What a search of the agent would find; the newest ones, if nothing is searched for; None
+        if the store keeps none."""
+        service = self._companions.memory
+        if service is None:
+            return None
+        if searched:
+            answer = await service.search_memory(
+                app_name=key.app_name, user_id=key.user_id, query=searched
+            )
+            found = answer.memories
+        else:
+            owner = Owner.of(key.app_name, key.user_id)
+            latest = await service._run(
+                "iter_memories", lambda store: store.latest(owner, _MEMORIES)
+            )
+            found = [memory_of(*each) for each in latest]
+        budget = ImageBudget()
+        return [_memory(each, budget) for each in found]
+
+    async def artifact(self, request: web.Request) -> web.Response:
+        files, key, name, version = self._asked(request)
+        versions = await files.versions(key, name)
+        shown = versions[0].number if version is None and versions else version
+        return self._rendering.page(
+            "artifact.html",
+            key=key,
+            name=name,
+            versions=versions,
+            version=shown,
+            blocks=[] if shown is None else await files.blocks(key, name, shown),
+        )
+
+    async def content(self, request: web.Request) -> web.StreamResponse:
+        """The bytes: an image to be shown, anything else to be saved."""
+        files, key, name, version = self._asked(request)
+        try:
+            reader = await files.open(key, name, version)
+        except InputValidationError:  # it stands for something elsewhere
+            reader = None
+        if reader is None:
+            raise web.HTTPNotFound
+        kind = (reader.mime_type or "").lower()
+        response = web.StreamResponse()
+        response.content_type = kind if kind in IMAGES else "application/octet-stream"
+        if kind not in IMAGES or "save" in request.query:
+            response.headers["Content-Disposition"] = "attachment"
+        response.content_length = reader.size
+        await response.prepare(request)
+        async for piece in reader:
+            await response.write(piece)
+        return response
+
+    def _asked(self, request: web.Request) -> tuple[Files, SessionKey, str, int | None]:
+        files = self._companions.files
+        if files is None:
+            raise web.HTTPNotFound
+        name = request.query.get("name", "")
+        return files, user_of(request), name, number_of(request, "version")
+
+
+def _memory(entry: MemoryEntry, budget: ImageBudget) -> Memory:
+    blocks = [block for part in entry.content.parts or [] for block in part_blocks(part, budget)]
+    session = entry.custom_metadata.get("session_id")
+    return Memory(
+        entry.author or "",
+        _local(entry.timestamp),
+        session if isinstance(session, str) else "",
+        blocks,
+    )
+
+
+def _local(timestamp: Any) -> str:
+    """As the other times of the page are told, if it is a time."""
+    try:
+        moment = datetime.datetime.fromisoformat(timestamp).astimezone()
+    except (TypeError, ValueError, OverflowError):
+        return str(timestamp or "")
+    return moment.isoformat(" ", "seconds")[:19]
