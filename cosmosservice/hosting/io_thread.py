@@ -112,6 +112,7 @@ class _Thread:
         self.host = host
         self.calls: set[asyncio.Task[Any]] = set()
         self._guard = threading.Lock()
+        self._ending: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
         _running.add(self)
         self._thread.start()
@@ -126,7 +127,12 @@ class _Thread:
 
     def begin_to_stop(self) -> None:
         with contextlib.suppress(RuntimeError):  # it has ended already
-            self.loop.call_soon_threadsafe(lambda: self.loop.create_task(self._wind_up()))
+            self.loop.call_soon_threadsafe(self._begin_to_end)
+
+    def _begin_to_end(self) -> None:
+        # Once: whoever asks again while the loop ends would leave a task that nobody runs.
+        if self._ending is None:
+            self._ending = self.loop.create_task(self._wind_up())
 
     def stop(self) -> None:
         self.begin_to_stop()

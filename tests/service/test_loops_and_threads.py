@@ -339,3 +339,17 @@ def test_a_forked_child_leaves_the_connections_of_its_parent_alone(use):
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert ended.stdout == "['s']\n", ended.stderr
+
+
+def test_however_often_a_thread_is_told_to_stop_it_winds_up_once(emulator, monkeypatch):
+    """A second time, while its loop ends, would leave a task that nobody runs."""
+    service = CosmosSessionService.embedded(emulator)
+    asyncio.run(service.create_session(**WHO))
+    thread = service.account._io._current
+    ends = []
+    wind_up = thread._wind_up
+    monkeypatch.setattr(thread, "_wind_up", lambda: ends.append("end") or wind_up())
+    for _ in range(3):
+        thread.begin_to_stop()
+    thread.stop()
+    assert ends == ["end"]
