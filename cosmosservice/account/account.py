@@ -206,6 +206,22 @@ class CosmosAccount:
 
         await self._home_of_caller().run(open_all)
 
+    async def update_containers(
+        self, definitions: Iterable[ContainerDefinition]
+    ) -> dict[str, list[str]]:
+        """Repairs the TTL setting and the indexing policy of those that are there, and says by
+        name what was wrong."""
+        wanted = [(each, each.name(self.settings)) for each in definitions]
+
+        async def update_all(host: Host[Connection]) -> dict[str, list[str]]:
+            connection = await host.connection()
+            return {
+                name: await connection.update_container(definition, name)
+                for definition, name in wanted
+            }
+
+        return await self._home_of_caller().run(update_all)
+
     # --- for services
 
     async def run(

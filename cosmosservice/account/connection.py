@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
 from cosmosservice.account.charges import Observer, note_answer, note_sent
 from cosmosservice.account.container import Container
 from cosmosservice.account.credentials import asynchronous, default_credential
@@ -20,6 +22,7 @@ from cosmosservice.account.provisioning import (
     container_properties,
     create_container,
     create_database,
+    update_container,
 )
 from cosmosservice.account.quiet import quiet_http_log
 from cosmosservice.account.server_clock import ServerClock
@@ -198,6 +201,16 @@ class Connection:
     async def container_properties(self, name: str) -> Mapping[str, Any]:
         return await container_properties(self._database, name)
 
+    async def update_container(self, definition: ContainerDefinition, name: str) -> list[str]:
+        """Repairs what Cosmos DB lets one change, and returns what was wrong."""
+        try:
+            return await update_container(self._database, name, definition)
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            problem = self._explained(Failure(error))
+        raise problem
+
     async def erase_remnants(self) -> None:
         """Leaves no byte of what was erased in the embedded emulator's file. On Azure that is the
         service's job."""
@@ -227,11 +240,28 @@ class Connection:
 
     def _explained(self, failure: Failure) -> Exception:
         endpoint = self._settings.endpoint
-        if failure.known and failure.status is None:
+        hint = self._hint(failure)
+        if failure.known and (failure.status is None or hint):
+            reason = failure.told.rstrip(".")
             return UnavailableError(
-                f"connect: {endpoint} cannot be reached: {failure.told}. Nothing was stored."
+                f"connect: {endpoint} cannot be reached: {reason}. {hint}Nothing was stored."
             )
         return failure.translated(f"the connection to {endpoint}", maybe_stored=False)
+
+    def _hint(self, failure: Failure) -> str:
+        """If it looks as if one side spoke TLS and the other did not."""
+        plain = self._settings.endpoint.startswith("http:")
+        if plain and (failure.hung_up or failure.status == 400):
+            return (
+                "It may expect TLS: write https:// in COSMOSDB_ENDPOINT, or leave ?protocol=http"
+                " out of the URI. "
+            )
+        if not plain and failure.not_tls:
+            return (
+                "It does not speak TLS, as local emulators do not: write http:// in"
+                " COSMOSDB_ENDPOINT, or ?protocol=http in the URI. "
+            )
+        return ""
 
     # --- the client
 
@@ -266,6 +296,14 @@ class Connection:
         return CosmosClient(settings.endpoint, **made | dict(self._options.client_options))
 
     def _credential(self) -> Any:
+        secure = urlsplit(self._settings.endpoint).scheme == "https"
+        is_key = isinstance(self._options.credential or self._settings.key, str | SecretStr)
+        if not secure and not is_key:
+            raise ConfigurationError(
+                f"{self._settings.endpoint} is http, and Entra ID needs https: a token must not"
+                " travel in the clear. Set COSMOSDB_KEY, which every emulator has one of, or use"
+                " https."
+            )
         if self._options.credential is not None:
             return asynchronous(self._options.credential)
         if self._settings.key is not None:

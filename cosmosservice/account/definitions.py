@@ -79,6 +79,11 @@ class ContainerDefinition:
                 "time to live is switched off, so that nothing that should expire is ever removed;"
                 " set its default TTL to -1 (on, no default)."
             )
+        elif properties["defaultTtl"] != self.default_ttl:
+            advice.append(
+                f"its default TTL removes everything after {properties['defaultTtl']} seconds;"
+                " set it to -1 (on, no default)."
+            )
         policy = properties.get("indexingPolicy", {})
         wanted = self.indexing_policy
         included = {path["path"] for path in policy.get("includedPaths", [])}
@@ -90,3 +95,16 @@ class ContainerDefinition:
         if wanted.get("compositeIndexes") and not policy.get("compositeIndexes"):
             advice.append("its composite index, which sorted lists need, is missing.")
         return advice
+
+    def repaired(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """The properties of a container with what this definition needs, and with what else is
+        indexed in it; only every path is not indexed any more."""
+        there, wanted = properties.get("indexingPolicy", {}), self.indexing_policy
+        policy = {**there, **wanted}
+        for name in ("includedPaths", "excludedPaths", "compositeIndexes"):
+            both = [*wanted.get(name, []), *there.get(name, [])]
+            every = name == "includedPaths"
+            kept = [each for each in both if not (every and each["path"] == "/*")]
+            if kept:
+                policy[name] = [each for at, each in enumerate(kept) if each not in kept[:at]]
+        return {**properties, "indexingPolicy": policy, "defaultTtl": self.default_ttl}

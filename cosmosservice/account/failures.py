@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from cosmosservice.account.charges import current_operation
 from cosmosservice.errors import (
@@ -129,6 +129,28 @@ class Failure:
         if isinstance(self._error, TimeoutError):
             return "no answer in time"
         return type(self._error).__name__
+
+    @property
+    def hung_up(self) -> bool:
+        """The other side closed the connection instead of answering, or answered no HTTP."""
+        from aiohttp import ClientResponseError, ServerDisconnectedError
+
+        said = ConnectionResetError, ServerDisconnectedError, ClientResponseError
+        return any(isinstance(each, said) for each in self._causes())
+
+    @property
+    def not_tls(self) -> bool:
+        """What came back was not TLS."""
+        import ssl
+
+        wrong = (each for each in self._causes() if isinstance(each, ssl.SSLError))
+        return any("WRONG_VERSION" in str(each) for each in wrong)
+
+    def _causes(self) -> Iterator[BaseException]:
+        error: BaseException | None = self._error
+        while error is not None:
+            yield error
+            error = error.__cause__ or error.__context__
 
     @property
     def told(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cosmosservice.cli.console import Command, json_option, run, uri_option
+from cosmosservice.cli.console import Command, example, json_option, run, uri_option
 
 
 def some_scope(command: Command) -> Command:
@@ -31,7 +31,7 @@ def artifacts() -> None:
     """Look at artifacts, get them, put them, delete them."""
 
 
-@artifacts.command("list")
+@artifacts.command("list", epilog=example("artifacts list --app greeter --user ada --session s1"))
 @some_scope
 @json_option
 def list_(uri: str | None, as_json: bool, **scope: Any) -> None:
@@ -41,7 +41,9 @@ def list_(uri: str | None, as_json: bool, **scope: Any) -> None:
     run(artifact_work.list_artifacts(uri, scope, as_json=as_json))
 
 
-@artifacts.command()
+@artifacts.command(
+    epilog=example("artifacts versions --app greeter --user ada --session s1 tea.png")
+)
 @some_scope
 @name_argument
 @json_option
@@ -52,7 +54,9 @@ def versions(uri: str | None, filename: str, as_json: bool, **scope: Any) -> Non
     run(artifact_work.versions(uri, scope | {"filename": filename}, as_json=as_json))
 
 
-@artifacts.command()
+@artifacts.command(
+    epilog=example("artifacts get --app shop --user ada --session s1 tea.png -o tea.png")
+)
 @some_scope
 @name_argument
 @one_version
@@ -71,7 +75,7 @@ def get(
     run(artifact_work.get(uri, scope | {"filename": filename, "version": version}, output))
 
 
-@artifacts.command()
+@artifacts.command(epilog=example("artifacts put --app greeter --user ada --session s1 tea.png"))
 @some_scope
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--name", "filename", help="Of the artifact; without it, the file's own.")
@@ -92,7 +96,7 @@ def put(
     run(artifact_work.put(uri, scope | {"filename": name}, file, mime_type, as_json=as_json))
 
 
-@artifacts.command()
+@artifacts.command(epilog=example("artifacts delete --app greeter --user ada --session s1 tea.png"))
 @some_scope
 @name_argument
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -105,7 +109,7 @@ def delete(uri: str | None, filename: str, yes: bool, **scope: Any) -> None:
     run(artifact_work.delete(uri, scope | {"filename": filename}))
 
 
-@artifacts.command()
+@artifacts.command(epilog=example("artifacts sweep"))
 @uri_option
 @json_option
 def sweep(uri: str | None, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
+from cosmosservice.account.settings import EMBEDDED_DATABASE, PREFIX
 from cosmosservice.cli import provision
 from cosmosservice.cli.artifacts import artifacts
 from cosmosservice.cli.console import (
@@ -74,7 +76,10 @@ cli.add_command(memory)
 @cli.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def emulator(options: tuple[str, ...]) -> None:
-    """Serve the Cosmos DB emulator on this machine, until Ctrl-C."""
+    """Serve the Cosmos DB emulator on this machine, until Ctrl-C.
+
+    It prints what to set in the shells that use it.
+    """
     try:
         from cosmos_emulator.__main__ import main
     except ModuleNotFoundError as missing:
@@ -82,16 +87,23 @@ def emulator(options: tuple[str, ...]) -> None:
         raise UsageProblem(reason) from None
     name = "cosmosservice emulator"
     sys.argv = [name, *options]
-    main(name)
+    main(name, _announce)
 
 
-@cli.command()
+def _announce(endpoint: str, key: str) -> None:
+    settings = {"ENDPOINT": endpoint, "KEY": key, "DATABASE": EMBEDDED_DATABASE}
+    for setting, value in settings.items():
+        print(f"export {PREFIX}{setting}={shlex.quote(value)}", flush=True)
+    click.echo("Paste these lines into the shell of your agent. Ctrl-C stops.", err=True)
+
+
+@cli.command(epilog=example("doctor", "doctor --uri cosmosdb://embedded/sessions.db"))
 @uri_option
 @json_option
 def doctor(uri: str | None, as_json: bool) -> None:
     """Check everything that the store needs; say how to fix it.
 
-    Settings, connection, write regions, containers, indexing, access and latency.
+    Settings, versions, connection, write regions, containers, indexing, access and latency.
     """
     if not run(_doctor(uri, as_json)):
         sys.exit(FAILED)
@@ -119,41 +131,57 @@ def _finding(finding: Finding) -> Folded:
     return Folded(found, label.cell_len, label)
 
 
-@cli.command()
+@cli.command(epilog=example("init", "init --update", "init --print az"))
 @click.option(
     "--print",
     "form",
     type=click.Choice(["az", "bicep"]),
     help="Change nothing: print commands for somebody who has the rights.",
 )
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Repair the TTL setting and the indexing policy of containers that are there.",
+)
 @uri_option
-def init(form: str | None, uri: str | None) -> None:
-    """Create the database and the containers, or print how."""
+def init(form: str | None, update: bool, uri: str | None) -> None:
+    """Create the database and the containers, or print how.
+
+    A container that is there is left as it is, or repaired with --update. Its partition key, and
+    the vector policy of memories, are fixed when it is created.
+    """
     settings = settings_of(uri)
     if form is not None:
         if settings.embedded_path is not None:
             raise UsageProblem("The embedded emulator needs no deployment: run without --print.")
-        click.echo({"az": provision.az_commands, "bicep": provision.bicep}[form](settings))
+        if form == "bicep":  # says how things should be: it creates and updates
+            click.echo(provision.bicep(settings))
+        else:
+            click.echo(provision.az_commands(settings, update=update))
         return
     if settings.key is None and settings.embedded_path is None:
         raise UsageProblem(
             "Entra ID may not create databases and containers through the data plane. Have"
             " somebody run what `cosmosservice init --print az` or `--print bicep` prints."
         )
-    run(_create(uri))
+    run(_create(uri, update=update))
     names = ", ".join(each.name(settings) for each in CONTAINERS)
     click.echo(f"Database {settings.database} has the containers {names}.", err=True)
 
 
-async def _create(uri: str | None) -> None:
+async def _create(uri: str | None, *, update: bool) -> None:
     from cosmosservice.account.account import CosmosAccount
 
     async with CosmosAccount(uri=uri, ensure="create") as account:
+        if update:
+            for name, wrong in (await account.update_containers(CONTAINERS)).items():
+                for each in wrong:
+                    click.echo(f"Repaired container {name}: {each}", err=True)
         await account.open_containers(CONTAINERS)
 
 
-@cli.command("init-agent")
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@cli.command("init-agent", epilog=example("init-agent my_agents"))
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--yaml", is_flag=True, help="services.yaml instead of services.py.")
 def init_agent(folder: Path, yaml: bool) -> None:
     """Register the scheme cosmosdb:// for the agents in DIR.
@@ -162,19 +190,31 @@ def init_agent(folder: Path, yaml: bool) -> None:
     `adk run`.
     """
     name, text = ("services.yaml", SERVICES_YAML) if yaml else ("services.py", SERVICES_PY)
+    if not folder.is_dir():
+        raise UsageProblem(
+            f"There is no folder {folder}. DIR is the folder that your agents are in, or for"
+            " `adk run` the agent's own."
+        )
     path = folder / name
-    if path.exists():
-        if "cosmosservice.adk" in path.read_text(encoding="utf-8"):
-            click.echo(f"{path} knows cosmosdb:// already.", err=True)
-            return
+    if path.exists() and "cosmosservice.adk" not in path.read_text(encoding="utf-8"):
         raise Problem(f"{path} exists. Add to it:\n\n{text}")
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    click.echo(f"Wrote {path}. Now:", err=True)
-    click.echo(f'adk web --session_service_uri="cosmosdb://embedded/sessions.db" {folder}')
+    if path.exists():
+        click.echo(f"{path} knows cosmosdb:// already. Now:", err=True)
+    else:
+        path.write_text(text, encoding="utf-8")
+        click.echo(f"Wrote {path}. Now:", err=True)
+    click.echo(_adk_command(folder))
 
 
-@cli.command()
+def _adk_command(folder: Path) -> str:
+    """What starts the agents: `adk run` for the folder of one, `adk web` for a folder of them."""
+    one = any(folder.joinpath(name).exists() for name in ("agent.py", "root_agent.yaml"))
+    uri = "cosmosdb://embedded/sessions.db"
+    services = [f"--{each}_service_uri={uri}" for each in ("session", "memory", "artifact")]
+    return shlex.join(["adk", "run" if one else "web", *services, str(folder)])
+
+
+@cli.command(epilog=example("explore --uri cosmosdb://embedded/sessions.db"))
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Default: a free one.")
 @click.option("--write", is_flag=True, help="Allow forks, and the erasure of users.")
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
@@ -225,7 +265,7 @@ def migrate(
     work.print_report(report, dry_run=dry_run, as_json=as_json)
 
 
-@cli.command()
+@cli.command(epilog=example("bench --turns 100"))
 @click.option("--turns", default=25, show_default=True, type=click.IntRange(1))
 @click.option(
     "--peers",

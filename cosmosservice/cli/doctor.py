@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import AsyncIterator, Iterator
-from importlib.metadata import version
+from importlib.metadata import requires, version
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
+
+from packaging.requirements import Requirement
 
 from cosmosservice.account.charges import RequestCharge
 from cosmosservice.account.connection import AccountProperties, Connection, ConnectionOptions
@@ -42,7 +44,7 @@ class _Stopwatch:
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """One finding after the other; what depends on a failed one is left out."""
     yield Finding("ok", "settings", _described(settings))
-    yield Finding("ok", "versions", _versions())
+    yield _versions()
     stopwatch = _Stopwatch()
     options = ConnectionOptions(ensure="never", allow_multiple_write_regions=True)
     try:
@@ -83,14 +85,28 @@ def _described(settings: Settings) -> str:
     return f"{way}; database {settings.database}; containers {containers}"
 
 
-def _versions() -> str:
-    names = ("cosmosservice", "google-adk", "azure-cosmos")
-    return ", ".join(f"{name} {version(name)}" for name in names)
+def _versions() -> Finding:
+    """Whether the packages that matter most are of versions that this one was tested with."""
+    supported = {
+        required.name: required.specifier
+        for required in map(Requirement, requires("cosmosservice") or ())
+        if required.name in ("google-adk", "azure-cosmos")
+    }
+    found = ", ".join(f"{name} {version(name)}" for name in ("cosmosservice", *supported))
+    wrong = [
+        f"{name}{specifier}"
+        for name, specifier in supported.items()
+        if not specifier.contains(version(name), prereleases=True)
+    ]
+    if not wrong:
+        return Finding("ok", "versions", found)
+    asked = " ".join(f"'{each}'" for each in wrong)
+    return Finding("fail", "versions", found, f"Not supported. pip install {asked}")
 
 
 def _way_in(settings: Settings, error: CosmosServiceError) -> str:
     host = urlsplit(settings.endpoint).hostname
-    if isinstance(error, UnavailableError):
+    if isinstance(error, UnavailableError) and "TLS" not in str(error):
         return (
             f"Check that {host} is spelt right and can be reached from here: name server, proxy,"
             " and the account's firewall (Networking in the portal)."

@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-from cosmosservice.cli.console import FAILED, Command, interval_option, json_option, run, uri_option
+from cosmosservice.cli.console import (
+    FAILED,
+    Command,
+    example,
+    interval_option,
+    json_option,
+    run,
+    uri_option,
+)
 
 
 def one_user(command: Command) -> Command:
@@ -38,7 +46,7 @@ def memory() -> None:
     """Search what was said, look at it, add to it, forget it."""
 
 
-@memory.command()
+@memory.command(epilog=example('memory search --app greeter --user ada "favourite tea"'))
 @click.argument("query")
 @one_user
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1))
@@ -54,7 +62,7 @@ def search(uri: str | None, as_json: bool, **options: Any) -> None:
     run(memory_work.search(uri, as_json=as_json, **options))
 
 
-@memory.command("list")
+@memory.command("list", epilog=example("memory list --app greeter --user ada --limit 10"))
 @one_user
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1))
 @json_option
@@ -65,7 +73,7 @@ def list_(uri: str | None, app_name: str, user_id: str, limit: int, as_json: boo
     run(memory_work.latest(uri, app_name, user_id, limit=limit, as_json=as_json))
 
 
-@memory.command()
+@memory.command(epilog=example('memory add --app greeter --user ada "Ada likes green tea"'))
 @click.argument("text")
 @one_user
 @click.option("--author", help="Who said it.")
@@ -79,7 +87,7 @@ def add(
     run(memory_work.add(uri, text, app_name, user_id, author=author, ttl=ttl))
 
 
-@memory.command()
+@memory.command(epilog=example("memory forget --app greeter --user ada 50bf6c52-9ca3"))
 @click.argument("memory_id", metavar="[MEMORY]", required=False)
 @one_user
 @click.option("--session", "session_id", help="Erase all memories of this session.")
@@ -114,7 +122,7 @@ def forget(
     run(memory_work.purge(uri, app_name, user_id, session_id))
 
 
-@memory.command()
+@memory.command(epilog=example("memory follow --app greeter"))
 @click.option("--app", "app_name", required=True, help="Name of the app.")
 @click.option("--user", "user_id", help="Only of this user.")
 @click.option("--session", "session_id", help="Only of this session, with --user.")
@@ -144,7 +152,7 @@ def follow(uri: str | None, user_id: str | None, session_id: str | None, **optio
         run(following.follow(uri, user_id, session_id, **options))
 
 
-@memory.command()
+@memory.command(epilog=example("memory embed --embedder my_agent.embedding:embed"))
 @click.option("--app", "app_name", help="Only of this app, with --user.")
 @click.option("--user", "user_id", help="Only of this user, with --app.")
 @click.option(

@@ -45,7 +45,8 @@ def bicep(settings: Settings) -> str:
     return re.sub(r"param (\w+) (string|object)\b.*", parameter, text).rstrip()
 
 
-def az_commands(settings: Settings) -> str:
+def az_commands(settings: Settings, *, update: bool = False) -> str:
+    """Creates everything or, with `update`, repairs the containers that are there."""
     account = f'--account-name {shlex.quote(account_name(settings))} --resource-group "$GROUP"'
     database = shlex.quote(settings.database)
     lines = [
@@ -56,12 +57,14 @@ def az_commands(settings: Settings) -> str:
     for definition in CONTAINERS:
         name = definition.name(settings)
         policy = json.dumps(definition.indexing_policy, separators=(",", ":"))
+        key = f" --partition-key-path {definition.partition_key} --partition-key-version 2"
         lines.append(
-            f"az cosmosdb sql container create {account} --database-name {database}"
-            f" --name {shlex.quote(name)} --partition-key-path {definition.partition_key}"
-            f" --partition-key-version 2 --ttl={definition.default_ttl}"
-            f" --idx {shlex.quote(policy)}"
+            f"az cosmosdb sql container {'update' if update else 'create'} {account}"
+            f" --database-name {database} --name {shlex.quote(name)}{'' if update else key}"
+            f" --ttl={definition.default_ttl} --idx {shlex.quote(policy)}"
         )
+    if update:
+        return "\n".join([lines[0], *lines[3:]])
     scope = shlex.quote("/dbs/" + settings.database)
     lines.append(
         f"az cosmosdb sql role assignment create {account}"

@@ -8,6 +8,7 @@ import contextlib
 import signal
 import ssl
 import sys
+from collections.abc import Callable
 
 from .auth import EMULATOR_KEY
 from .emulator import Emulator
@@ -16,7 +17,12 @@ from .replicas import Lag, Replicas
 from .server import PortInUse, Server
 
 
-def main(name: str = "cosmos-emulator") -> None:
+def announce(endpoint: str, key: str) -> None:
+    """Says where it is."""
+    print(f"endpoint  {endpoint}", f"key       {key}", "Ctrl-C stops.", sep="\n", flush=True)
+
+
+def main(name: str = "cosmos-emulator", announce: Callable[[str, str], None] = announce) -> None:
     options = _parser(name).parse_args()
     try:
         with (
@@ -28,7 +34,7 @@ def main(name: str = "cosmos-emulator") -> None:
             ) as emulator,
             contextlib.suppress(KeyboardInterrupt),
         ):
-            asyncio.run(_serve(emulator, options.port, _tls(options.tls)))
+            asyncio.run(_serve(emulator, options.port, _tls(options.tls), announce))
     except (StorageError, PortInUse, TlsError, ValueError) as error:
         sys.exit(f"{name}: {error}")
 
@@ -80,7 +86,12 @@ def _tls(path: str | None) -> ssl.SSLContext | None:
     return context
 
 
-async def _serve(emulator: Emulator, port: int, tls: ssl.SSLContext | None) -> None:
+async def _serve(
+    emulator: Emulator,
+    port: int,
+    tls: ssl.SSLContext | None,
+    announce: Callable[[str, str], None],
+) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not every platform has signal handlers on its loop; Ctrl-C still interrupts there.
@@ -88,9 +99,7 @@ async def _serve(emulator: Emulator, port: int, tls: ssl.SSLContext | None) -> N
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     server = Server(emulator, port, tls)
     endpoint = await server.start()
-    print(
-        f"endpoint  {endpoint}", f"key       {emulator.key}", "Ctrl-C stops.", sep="\n", flush=True
-    )
+    announce(endpoint, emulator.key)
     try:
         await stop.wait()
     finally:

@@ -1,6 +1,7 @@
 """docs/command-line.md and docs/migration.md name what there is."""
 
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -42,3 +43,17 @@ def test_examples_are_commands_with_options_that_exist(page):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_says_what_it_is_for(name):
     assert (COMMANDS[name].help or "").strip()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"emulator"}))
+def test_help_ends_with_an_example_that_parses(name, folder):
+    for file in ("greeter.jsonl", "tea.png"):
+        folder.joinpath(file).touch()
+    command = COMMANDS[name]
+    examples = re.findall(r"^  cosmosservice (.*)$", command.epilog or "", re.M)
+    assert examples
+    for example in examples:
+        words = shlex.split(example)
+        path = name.split()
+        assert words[: len(path)] == path
+        command.make_context(name, words[len(path) :]).close()

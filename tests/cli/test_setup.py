@@ -1,6 +1,8 @@
 """`cosmosservice doctor`, `init`, `init-agent`, `bench`, `emulator`, and mistakes."""
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from azure.cosmos import CosmosClient, PartitionKey
 
 from cosmos_emulator import Emulator
 from cosmosservice import cli as package
+from cosmosservice.cli import doctor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -56,6 +59,61 @@ def test_doctor_recognises_a_wrong_partition_key_and_dear_indexing(command):
     assert found["container artifacts"]["found"] == "it lacks the unique key /claim"
     assert "time to live" in found["container events"]["advice"]
     assert "indexes every path" in found["container events"]["advice"]
+
+
+@pytest.mark.parametrize("package", ["google-adk", "azure-cosmos"])
+def test_doctor_fails_on_versions_that_are_not_supported(command, monkeypatch, package):
+    command("init")
+    real = doctor.version
+    monkeypatch.setattr(doctor, "version", lambda name: "9.0" if name == package else real(name))
+    shown = command("doctor", "--json")
+    assert shown.code == 1
+    found = findings(shown)["versions"]
+    assert found["status"] == "fail"
+    assert f"{package} 9.0" in found["found"]
+    assert f"Not supported. pip install '{package}" in found["advice"]
+
+
+def test_init_update_repairs_ttl_and_indexing_and_nothing_else(command):
+    with Emulator("store.db") as emulator:
+        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        database = client.create_database("adk")
+        mine = {"includedPaths": [{"path": "/mine/?"}], "excludedPaths": [{"path": "/*"}]}
+        database.create_container("sessions", PartitionKey("/user_id"), indexing_policy=mine)
+        database.create_container("events", PartitionKey("/session_id"), default_ttl=60)
+        database.create_container("memories", PartitionKey("/owner"), default_ttl=-1)
+    left = findings(command("doctor", "--json"))
+    assert "removes everything after 60 seconds" in left["container events"]["advice"]
+    command("init")
+    assert findings(command("doctor", "--json"))["container events"]["status"] == "warn"
+    done = command("init", "--update")
+    assert done.code == 0
+    assert "Repaired container sessions: time to live is switched off" in done.err
+    assert "Repaired container events: it indexes every path" in done.err
+    found = findings(command("doctor", "--json"))
+    assert {each["status"] for each in found.values()} == {"ok"}
+    assert "Repaired" not in command("init", "--update").err
+    with Emulator("store.db") as emulator:
+        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        there = client.get_database_client("adk").get_container_client("sessions").read()
+    assert {"path": "/mine/?"} in there["indexingPolicy"]["includedPaths"]
+
+
+def test_init_update_says_what_cannot_be_changed(command):
+    with Emulator("store.db") as emulator:
+        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client.create_database("adk").create_container("sessions", PartitionKey("/id"))
+    shown = command("init", "--update")
+    assert shown.code == 2
+    assert "has the partition key /id; the service needs /user_id, which is fixed" in shown.err
+
+
+def test_init_prints_how_to_update(command):
+    uri = "cosmosdb://contoso.documents.azure.com/agents"
+    az = command("init", "--print", "az", "--update", "--uri", uri).out
+    assert az.count("az cosmosdb sql container update --account-name contoso") == 4
+    assert "--partition-key" not in az
+    assert " create " not in az
 
 
 def test_doctor_says_when_nobody_answers(command, monkeypatch):
@@ -119,7 +177,11 @@ def test_init_with_entra_id_points_to_print(command):
 @pytest.mark.parametrize("options", [[], ["--yaml"]])
 def test_init_agent_writes_the_file_once(command, folder, options):
     name = "services.yaml" if options else "services.py"
-    assert command("init-agent", "agents", *options).code == 0
+    folder.joinpath("agents").mkdir()
+    made = command("init-agent", "agents", *options)
+    assert made.code == 0
+    assert made.out.startswith("adk web --session_service_uri=cosmosdb://embedded/sessions.db ")
+    assert made.out.endswith(" agents\n")
     text = folder.joinpath("agents", name).read_text()
     assert "cosmosservice.adk" in text
     again = command("init-agent", "agents", *options)
@@ -135,7 +197,26 @@ def test_init_agent_leaves_a_file_of_yours_alone(command, folder):
     assert folder.joinpath("services.py").read_text() == "mine = 1\n"
 
 
+def test_init_agent_refuses_a_folder_that_is_not_there(command, folder):
+    shown = command("init-agent", "agents")
+    assert shown.code == 2
+    assert "There is no folder agents." in shown.err
+    assert list(folder.iterdir()) == []
+
+
+def test_init_agent_in_the_folder_of_one_agent_says_adk_run(command, folder):
+    folder.joinpath("my agent").mkdir()
+    folder.joinpath("my agent", "agent.py").write_text("root_agent = None\n")
+    told = command("init-agent", "my agent").out
+    uri = "cosmosdb://embedded/sessions.db"
+    assert told == (
+        f"adk run --session_service_uri={uri} --memory_service_uri={uri}"
+        f" --artifact_service_uri={uri} 'my agent'\n"
+    )
+
+
 def test_example_has_what_init_agent_writes(command, folder):
+    folder.joinpath("agents").mkdir()
     command("init-agent", "agents")
     written = folder.joinpath("agents", "services.py").read_text()
     assert written == EXAMPLES.joinpath("agents", "services.py").read_text()
@@ -177,11 +258,11 @@ def test_emulator_serves_every_command(command, conversation, monkeypatch):
         text=True,
     )
     try:
-        endpoint = server.stdout.readline().split()[1]
-        key = server.stdout.readline().split()[1]
-        monkeypatch.setenv("COSMOSDB_ENDPOINT", endpoint)
-        monkeypatch.setenv("COSMOSDB_KEY", key)
-        monkeypatch.setenv("COSMOSDB_DATABASE", "adk")
+        for _ in range(3):
+            export, setting = shlex.split(server.stdout.readline())
+            assert export == "export"
+            monkeypatch.setenv(*setting.split("=", 1))
+        endpoint, key = os.environ["COSMOSDB_ENDPOINT"], os.environ["COSMOSDB_KEY"]
         assert command("init").code == 0
         assert command("doctor").code == 0
         over_http = f"cosmosdb://{endpoint.split('//')[1].strip('/')}/adk?protocol=http"

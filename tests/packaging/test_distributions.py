@@ -96,7 +96,7 @@ def test_the_wheel_asks_for_what_production_needs_and_the_rest_by_extras(wheel):
     }
     assert wanted["entra"] == {"azure-identity"}
     assert wanted["emulator"] == {"lark"}
-    assert wanted["cli"] == {"lark", "click", "rich"}
+    assert wanted["cli"] == {"lark", "click", "packaging", "rich"}
     assert "pytest" in wanted["dev"]
     assert metadata["License-Expression"] == "Apache-2.0"
 

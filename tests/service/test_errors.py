@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 import traceback
@@ -200,6 +201,57 @@ async def test_an_account_that_cannot_be_reached_is_unavailable(unused_tcp_port)
     with pytest.raises(UnavailableError):
         await service.create_session(**WHO)
     await service.close()
+
+
+class TokenCredential:
+    async def get_token(self, *scopes, **options):
+        raise AssertionError("no token is asked for")
+
+
+@pytest.mark.parametrize("credential", [None, TokenCredential()])
+async def test_entra_id_over_http_says_what_to_do(unused_tcp_port, monkeypatch, credential):
+    monkeypatch.delenv("COSMOSDB_KEY", raising=False)
+    service = CosmosSessionService(
+        endpoint=f"http://127.0.0.1:{unused_tcp_port}", credential=credential, database="adk"
+    )
+    with pytest.raises(ConfigurationError, match=r"Entra ID needs https.*Set COSMOSDB_KEY"):
+        await service.create_session(**WHO)
+    await service.close()
+
+
+async def _hang_up(reader, writer):
+    await reader.read(1)
+    writer.close()
+
+
+async def _speak_plainly(reader, writer):
+    await reader.read(1)
+    writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+    await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "answer", "told"),
+    [
+        ("http", _hang_up, "It may expect TLS: write https://"),
+        ("http", _speak_plainly, "It may expect TLS: write https://"),
+        ("https", _speak_plainly, "It does not speak TLS.* write http://"),
+    ],
+)
+async def test_tls_on_one_side_only_says_what_to_do(scheme, answer, told):
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    service = CosmosSessionService(
+        endpoint=f"{scheme}://127.0.0.1:{port}",
+        credential=WRONG_KEY,
+        database="adk",
+        client_options={"retry_total": 0, "retry_connect": 0},
+    )
+    with pytest.raises(UnavailableError, match=told):
+        await service.create_session(**WHO)
+    await service.close()
+    server.close()
 
 
 def test_bad_options_are_refused_at_once():
