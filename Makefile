@@ -62,7 +62,7 @@ power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, agai
 	$(BIN)/python -m tests.reliability.powercut
 
 interleavings: $(STAMP) ## ten times as many seeds of concurrent processes as make test, half with lag
-	RELIABILITY_SEEDS=10 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py
+	RELIABILITY_SEEDS=10 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_erasure_under_way.py
 
 crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half with lag
 	$(BIN)/python -m tests.reliability.crash_processes

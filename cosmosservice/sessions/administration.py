@@ -108,13 +108,14 @@ class Administration(ABC):
             found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
             sessions = [body for body in found if "session_id" in body or "status" in body]
             report, erased = await _purge(store, sessions, progress)
-            if not include_state:
-                return report
-            initial = (body.get("stamp") for body in found)
-            stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
-            await store.states.settle()
-            documents = await store.states.erase(key, max([erased.stamp, *stamps]))
-            await store.erase_remnants()
+            documents = await store.values.erase_unowned(key, store.clock.now() - DAY)
+            if include_state:
+                initial = (body.get("stamp") for body in found)
+                stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
+                await store.states.settle()
+                documents += await store.states.erase(key, max([erased.stamp, *stamps]))
+            if documents:
+                await store.erase_remnants()
             return PurgeReport(report.sessions, report.documents + documents)
 
         report = await self._run("purge_user", purge)
@@ -272,10 +273,14 @@ async def _purge(
     companions: Callable[[SessionKey], Awaitable[None]] | None = None,
 ) -> tuple[PurgeReport, Erased]:
     named = [(key, body) for body in sessions if (key := SessionKey.in_document(body)) is not None]
-    purged, total = 0, Erased()
+    purged, total, users = 0, Erased(), set[StateKey]()
     for done, (key, body) in enumerate(named, 1):
         if body.get("status") == PURGED and deleted_before is not None:
             erased = await store.lifecycle.sweep_purged(key)
+            if key.shared.user not in users:
+                users.add(key.shared.user)
+                before = store.clock.now() - DAY
+                total.documents += await store.states.sweep(key.shared.user, before)
         else:
             erased = await store.lifecycle.purge(
                 key, deleted_before=deleted_before, companions=companions

@@ -22,7 +22,7 @@ async def test_of_anyio(cosmos_memory, anyio_backend):
 def test_without_a_loop(cosmos_sessions, cosmos_artifacts):
     runner = Runner(
         app_name="counter",
-        agent=Counter(name="counter"),
+        agent=agent,
         session_service=cosmos_sessions,
         artifact_service=cosmos_artifacts,
         auto_create_session=True,

@@ -143,6 +143,7 @@ MUTANTS_OF_VALUES = {
     "If-Match on the state": ("V1", "V3-lost"),
     "a reader who misses a value reads again": ("V4", "V4-error"),
     "an erased generation is not gone on with": ("V2b", "V1-dangling"),
+    "an erased state is swept a day later": ("V2c", "V2-unerased"),
     "uploads in vain are removed": ("V3", "V2-unerased"),
     "an erasure removes older generations only": ("V3", "V1-dangling"),
     "an erasure removes what nobody names too": ("V2b", "V2-unerased"),

@@ -29,6 +29,10 @@ def erases(rules):
     return lambda proc: values.erase_state(rules, proc)
 
 
+def sweeps(rules):
+    return lambda proc: values.sweep_state(rules, proc)
+
+
 def reads(rules):
     return lambda proc: values.read_state(rules, proc)
 
@@ -88,6 +92,17 @@ def V2b(rules):
         Process("R", reads(rules), after=("Q",)),
     ]
     return case(ps, kept(("k", "W")), crash="A", crashes=1, lost_replies=1)
+
+
+def V2c(rules):
+    """The writer may crash; a day later its uploads are swept."""
+    ps = [
+        Process("A", writes(rules, "k", "X"), crash=True),
+        Process("P", erases(rules)),
+        Process("S", sweeps(rules), after=("A", "P")),
+        Process("B", writes(rules, "m", "Y"), after=("P",)),
+    ]
+    return case(ps, kept(("k", "W")), crashes=1)
 
 
 def V3(rules):

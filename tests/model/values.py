@@ -139,6 +139,22 @@ def erase_state(rules, proc):
     proc.end("erase_end", stamp)
 
 
+def sweep_state(rules, proc):
+    """A day after an erasure: what was under way then, and whose writer has died since."""
+    proc.start("sweep")
+    yield from probe("kept", D)
+    reply = yield ("read", "kept", D)
+    erased = reply[2].erased if reply[0] == "ok" else 0
+    reply = None
+    if not rules.without("an erased state is swept a day later"):
+        reply = yield ("query", "kept")
+        dead = tuple((v.generation, v.name) for v in named(reply) if v.generation < erased)
+        reply = None
+        yield from discard(dead, ())
+    dead = erased = None
+    proc.end("sweep_end")
+
+
 def named(reply):
     return [v for v in reply[1] if v.get("kind") == "value"]
 

@@ -195,6 +195,8 @@ async def _play(case: Case, told: list[str]) -> None:
     _expect(told[0] in allowed, f"the caller was told {told[0]}")
     if stage.event is not None and not fault.bearable:
         stage.history.cut_off.add(stage.event.id)
+    if not fault.bearable:
+        stage.history.cut_off.update(operation.uploads)
     _session_object(stage)
 
     alive = not stage.victim.wire.dead

@@ -106,6 +106,7 @@ class Operation:
     before: View
     after: View
     where: tuple[str, str] = WHERE  # the session that readers look at
+    uploads: tuple[str, ...] = ()  # large events of which it may leave chunks if it is cut off
     options: dict[str, Any] = field(default_factory=dict)
     refusal: type[Exception] | None = None  # what it raises, rightly
     again: type[Exception] | None = None  # what it may raise the second time, rightly
@@ -412,6 +413,7 @@ OPERATIONS = [
         None,
         (EVERYTHING, TWO | {"own_key": VALUES}),
         where=FORK,
+        uploads=("large", "values"),
         again=AlreadyExistsError,
     ),
     Operation(

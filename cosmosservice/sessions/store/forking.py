@@ -23,7 +23,7 @@ from cosmosservice.account.companions import Companions, Fork
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
-from cosmosservice.data_converters import from_json
+from cosmosservice.data_converters import from_json, to_json
 from cosmosservice.errors import (
     AlreadyExistsError,
     ConfigurationError,
@@ -41,9 +41,16 @@ from cosmosservice.sessions.store.documents import (
 )
 from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
-from cosmosservice.sessions.store.keys import SessionKey, new_incarnation, record_ttl, retention_of
+from cosmosservice.sessions.store.keys import (
+    Marker,
+    SessionKey,
+    new_incarnation,
+    record_ttl,
+    retention_of,
+)
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.packing import checksum
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
 from cosmosservice.sessions.store.snapshot import Past
@@ -132,6 +139,10 @@ class Forking:
 
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes a fork that was interrupted. False if its source is gone."""
+        await self._documents.probe(document.key)
+        current = await self._documents.read(document.key)
+        if current is None or current.etag != document.etag:
+            return True  # somebody else is at it, or has done it
         records = await self._source_records(document)
         if records is None:
             await self._discard(document)
@@ -170,6 +181,7 @@ class Forking:
         """Whether the fork is complete, by whomever. False if it was ended: its source is gone."""
         key, incarnation = document.key, document.incarnation
         current: SessionDocument | None = document
+        uploads: list[Document] = []
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             gone = current is None or current.incarnation != incarnation
@@ -181,9 +193,10 @@ class Forking:
                     await self._discard(document)
                 return False
             if current.status != FORKING:
+                await self._values.discard(key, current.named, uploads=uploads)
                 return True
             try:
-                await self._copy(current, records)
+                await self._copy(current, records, uploads)
                 return True
             except (PreconditionFailed, NotFound):  # somebody else was faster
                 await self._documents.probe(key)
@@ -193,7 +206,9 @@ class Forking:
             " writers at once. Reading the session completes the fork."
         )
 
-    async def _copy(self, document: SessionDocument, records: list[Record]) -> None:
+    async def _copy(
+        self, document: SessionDocument, records: list[Record], uploads: list[Document]
+    ) -> None:
         """Raises PreconditionFailed or NotFound if somebody else was faster."""
         key, incarnation = document.key, document.incarnation
         copies = []
@@ -209,13 +224,14 @@ class Forking:
             )
             if seq == 1:
                 copy.initial = await self._values.whole(key, document.state)
-            if record.chunks is not None:
-                copy.upload = str(record.chunks["upload"])  # the same at every attempt
-            with contextlib.suppress(Conflict):  # copied by an earlier attempt
+            # The same at every attempt, unless the text of the event is another one by now.
+            copy.upload = checksum(copy.raw + to_json(copy.initial or {}))[:16]
+            try:
                 await self._log.append(key, copy, record_ttl(incarnation))
+            except Conflict:  # copied by an earlier attempt
+                await self._discard_chunks(key, copy)
             copies.append(copy)
         complete = await self._copy_companions(document, records)
-        uploads: list[Document] = []
         wanted = fold(document.state, copies)
         state = await self._values.stored(
             key, incarnation, wanted, document.state, uploads, record_ttl(incarnation)
@@ -226,6 +242,15 @@ class Forking:
         self._views.drop(key)
         await self._documents.replace(document, body | {"status": ACTIVE})
         await self._values.discard(key, state, document.state, uploads)
+
+    async def _discard_chunks(self, key: SessionKey, copy: Record) -> None:
+        """Unless the event at its place names them."""
+        if copy.chunks is None:
+            return
+        before = Marker(copy.incarnation, copy.seq - 1)
+        there = (await self._log.read_after(key, before))[0].chunks
+        if there is not None and there.get("upload") != copy.upload:
+            await self._log.discard(key, copy)
 
     async def _copy_companions(self, document: SessionDocument, records: list[Record]) -> bool:
         """Has other services copy what they keep. False if that is left to another process."""

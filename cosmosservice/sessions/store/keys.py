@@ -50,6 +50,9 @@ def _document_id(kind: str, *parts: str) -> str:
     return made
 
 
+_VALUE = "value-"  # with it the ids of all large values begin
+
+
 class ValuesKey(ABC):
     """A document that may name large values, which are kept beside it."""
 
@@ -61,7 +64,7 @@ class ValuesKey(ABC):
 
     @cached_property
     def _values(self) -> str:
-        return f"value-{hashlib.sha256(self.document_id.encode()).hexdigest()[:32]}"
+        return f"{_VALUE}{hashlib.sha256(self.document_id.encode()).hexdigest()[:32]}"
 
     def value_id(self, generation: str, value: str, number: int) -> str:
         """Values of one generation are erased together: those of a session's incarnation, or of a
@@ -107,6 +110,12 @@ class StateKey(ValuesKey):
     @cached_property
     def document_id(self) -> str:
         return _document_id(self.document_type, self.app_name)
+
+    @property
+    def values_of_sessions(self) -> tuple[str, str, str]:
+        """The ids from which and before which all large values in the partition are, and how the
+        ids of their owners begin, if those are sessions of the app."""
+        return _VALUE, _VALUE[:-1] + ".", f"{SESSION}.{escape(self.app_name)}."
 
 
 @dataclass(frozen=True)

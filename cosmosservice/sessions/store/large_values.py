@@ -21,7 +21,7 @@ from cosmosservice.data_converters import from_json, to_json, wire_size
 from cosmosservice.errors import StorageError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.documents import value_document
-from cosmosservice.sessions.store.keys import ValuesKey
+from cosmosservice.sessions.store.keys import StateKey, ValuesKey
 from cosmosservice.sessions.store.packing import (
     Damaged,
     checksum,
@@ -30,7 +30,7 @@ from cosmosservice.sessions.store.packing import (
     pack,
     unpack,
 )
-from cosmosservice.sessions.store.queries import IDS_WITH_TIMES
+from cosmosservice.sessions.store.queries import IDS_WITH_TIMES, VALUES_OF_SESSIONS
 from cosmosservice.sessions.store.state import NO_STATE, State
 
 logger = logging.getLogger("cosmosservice")
@@ -167,6 +167,22 @@ class LargeValues:
             for each in found
             if is_dead(key.generation_of(str(each["id"]))) or each.get("_ts", before) < before
         ]
+        await self._remove(gone, key)
+        return len(gone)
+
+    async def erase_unowned(self, key: StateKey, before: float) -> int:
+        """Removes values of the user's sessions that were written before a time and whose session
+        has no document: its creator died. Says how many documents."""
+        first, last, owners = key.values_of_sessions
+        found = await self._container.query(
+            VALUES_OF_SESSIONS, {"first": first, "last": last, "owners": owners}, key.user_id
+        )
+        old = [each for each in found if each.get("_ts", before) < before]
+        unowned = set()
+        for owner in {str(each["owner"]) for each in old}:
+            if not await self._container.probe(owner, key.user_id):
+                unowned.add(owner)
+        gone = [str(each["id"]) for each in old if each["owner"] in unowned]
         await self._remove(gone, key)
         return len(gone)
 

@@ -23,6 +23,8 @@ RECORDS_BY_ID: Final = (
 )
 IDS_AT_ONCE: Final = 16
 
+# The owners of large values are in no index: only for a user's partition.
+VALUES_OF_SESSIONS: Final = f"SELECT c.id, c.owner, c._ts {_RANGE} AND STARTSWITH(c.owner, @owners)"
 IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
 
 # What a stub keeps, and what tells whether a record is one already: never the content.

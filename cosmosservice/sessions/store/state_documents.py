@@ -225,6 +225,14 @@ class StateDocuments:
             return values + bool(current.stamps)
         raise self._crowded(key)
 
+    async def sweep(self, key: StateKey, before: float) -> int:
+        """Removes large values that nobody will name, and says how many documents: those from
+        before the last erasure, which a writer may have stored after it; and those of sessions
+        that were not created, if they were written before a time. Their writers have died."""
+        erased = (await self.read_newest(key)).erased
+        gone = await self._values.erase(key, _is_before(erased)) if erased else 0
+        return gone + await self._values.erase_unowned(key, before)
+
     async def settle(self) -> None:
         """Waits for the merges under way."""
         tasks = [each.task for each in self._waiting.values() if each.task is not None]
