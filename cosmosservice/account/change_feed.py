@@ -32,9 +32,11 @@ class FeedStart:
     partition: str | None
 
     def options(self) -> dict[str, Any]:
-        """What the SDK needs to know."""
-        where = {} if self.partition is None else {"partition_key": self.partition}
-        return {"start_time": self.at, **where}
+        """What the SDK needs to know. Without a range it takes the whole, but says so in the log,
+        and sets up the application's log to do it."""
+        if self.partition is not None:
+            return {"start_time": self.at, "partition_key": self.partition}
+        return {"start_time": self.at, "feed_range": {"Range": _bounds("", "FF")}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,7 @@ class FeedPoint:
     range: FeedRange
 
     def options(self) -> dict[str, Any]:
-        bounds = {
-            "min": self.range.low,
-            "max": self.range.high,
-            "isMinInclusive": True,
-            "isMaxInclusive": False,
-        }
+        bounds = _bounds(self.range.low, self.range.high)
         if self.range.token is None:
             return {"start_time": "Beginning", "feed_range": {"Range": bounds}}
         place = {
@@ -66,6 +63,10 @@ class FeedPoint:
             },
         }
         return {"continuation": base64.b64encode(json.dumps(place).encode()).decode()}
+
+
+def _bounds(low: str, high: str) -> dict[str, Any]:
+    return {"min": low, "max": high, "isMinInclusive": True, "isMaxInclusive": False}
 
 
 def points(continuation: str) -> list[FeedPoint]:
