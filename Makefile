@@ -61,8 +61,8 @@ endurance: $(STAMP) ## 100,000 sessions through one process, then ten minutes of
 power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, again and again
 	$(BIN)/python -m tests.reliability.powercut
 
-interleavings: $(STAMP) ## ten times as many seeds of concurrent processes as make test, half with lag
-	RELIABILITY_SEEDS=10 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_erasure_under_way.py
+interleavings: $(STAMP) ## twenty times as many seeds of concurrent processes as make test, cancelled at every step, with every lag
+	RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py
 
 crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half with lag
 	$(BIN)/python -m tests.reliability.crash_processes

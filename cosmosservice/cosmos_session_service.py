@@ -437,17 +437,17 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         interval: float = 1.0,
         follow: bool = True,
     ) -> SessionWatch:
-        """The events of an app as they are appended, by whomever: at least once, and in order
-        within a session. Deletes, restores and purges are told, too.
+        """The events of an app as they are appended, by any process: at least once, and in
+        order within a session. Deletes, restores and purges are reported, too.
 
         Args:
           app_name: the app; None: all apps.
           user_id: only of this user.
           session_id: only of this session, which is all that is read then.
           since: "now"; "beginning": everything that is stored; or the continuation of a change, to
-            go on behind it.
+            continue after it.
           interval: seconds between two looks when nothing is new.
-          follow: False ends the iteration when everything that is there was told.
+          follow: False ends the iteration when everything that is stored has been reported.
         """
         scope = Scope.named(app_name, user_id, session_id)
 

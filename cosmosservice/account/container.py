@@ -269,12 +269,12 @@ class Container:
     async def changes(
         self, place: FeedStart | FeedPoint, count: int
     ) -> tuple[list[Document], list[FeedPoint]]:
-        """Up to `count` changed documents in their newest version, in the order of the changes; and
-        where to go on. The page is of the last of these ranges, behind which it ends; there are
-        others at the beginning, and when the range was split.
+        """Up to `count` changed documents in their newest version, in the order of the changes,
+        and the points from which to continue, one per range. The page comes from the last of these
+        ranges. There are several at the beginning, and after a range was split.
 
-        No documents: there is nothing new in any of them. Raises ValueError if the place is in
-        another container, which may have had the same name.
+        No documents: there is nothing new in any range. Raises ValueError if the place is in
+        another container, even if that had the same name.
         """
         page: list[Document] = []
         seen: list[Mapping[str, str]] = []

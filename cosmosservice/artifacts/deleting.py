@@ -1,4 +1,4 @@
-"""Deleting a name: a tombstone ends it, then what is behind the tombstone goes.
+"""Deleting a name: a tombstone ends it, then what is before the tombstone is removed.
 
 The tombstone takes the next place of the name, as a version would. So a save at the same time is
 either before it, and deleted too, or after it, and the first version of a new life. Deleted

@@ -74,7 +74,7 @@ class LogPage:
 
     @property
     def later(self) -> int | None:
-        """The revision behind which the next page begins."""
+        """The revision after which the next page begins."""
         last = self.entries[-1].revision if self.entries else self.head.last
         return last if last < self.head.last else None
 

@@ -74,7 +74,7 @@ class Adding:
     async def events(
         self, owner: Owner, session_id: str | None, entries: Sequence[Entry]
     ) -> list[Added]:
-        """Some events, behind what their session has already."""
+        """Some events, after those that their session has already."""
         if not entries:
             return []
         if session_id is None:

@@ -48,7 +48,7 @@ class Conversation:
         for first, last in self.complete:
             if last in ids:
                 end = ids.index(last)
-                # Without its first one, these are all behind it: a session grows at its end.
+                # Without its first one, these all come after it: a session grows at its end.
                 begin = ids.index(first) if first in ids else 0
                 for at in range(begin, end):
                     known.setdefault(at, self.stored[last] - (end - at))

@@ -2,7 +2,7 @@
 
 An answer such as "Yes, last May!" has none of the words that are asked for. The question before it
 has them. So a memory that matches lends a share of its score to the places around it, and all of it
-to the place behind a question.
+to the place after a question.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Weights:
     # How many memories an owner is taken to have: counting them would cost more than it brings.
     memories: float = 1_000.0
     # What a memory lends to the places around it.
-    answer: float = 1.1  # a question to the one behind it: the answer is wanted, not the question
-    next: float = 0.3  # anything else to the one behind it
+    answer: float = 1.1  # a question to the one after it: the answer is wanted, not the question
+    next: float = 0.3  # anything else to the one after it
     previous: float = 0.1
     second: float = 0.1  # two places away, on either side
     author: float = 1.0  # a word that is in the author's name, beside one that was said

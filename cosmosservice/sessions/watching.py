@@ -49,7 +49,7 @@ class SessionChange:
     event: Event | None = field(repr=False)  # of the kind "event"
     revision: int  # its place in the session
     continuation: str = field(repr=False)
-    """Where to go on behind this change: `watch(since=…)` with the same names."""
+    """Where to continue after this change: `watch(since=…)` with the same names."""
 
 
 class SessionWatch(AsyncIterator[SessionChange]):
@@ -68,7 +68,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._interval = interval
         self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))
         self._place: Position | Start = _STARTS.get(since) or Position.parse(since, scope)
-        self._end = self._place  # of what has been read; _place is behind what was given out
+        self._end = self._place  # of what was read; _place: of what was returned
         self._follow = follow
         self._read_once = False
         self._at_end = False
@@ -79,15 +79,15 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._closed = False
 
     async def ready(self) -> None:
-        """Returns when the watch has its place: what is appended from then on will be told, also
-        if nobody asks for it yet."""
+        """Returns when the watch has its place: what is appended from then on will be
+        reported, even if nobody asks for it yet."""
         while not self._read_once:
             await self._fill()
 
     @property
     def continuation(self) -> str | None:
-        """Where to go on behind everything that was given out. Also newer than the last change's:
-        nothing else concerned this watch up to there. None until the watch is ready."""
+        """Where to continue after everything that was returned. It may be newer than the last
+        change's: nothing else up to there concerned this watch. None until it is ready."""
         return self._place.text(self._scope) if isinstance(self._place, Position) else None
 
     async def __anext__(self) -> SessionChange:

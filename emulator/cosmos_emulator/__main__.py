@@ -54,7 +54,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         "--lag",
         type=_lag,
         metavar="SECONDS",
-        help="how far replicas are behind: 0.5, 0-0.5 for anything between the two, or inf",
+        help="by how many seconds replicas lag: 0.5, 0-0.5 for anything between the two, or inf",
     )
     parser.add_argument("--seed", type=int, default=0, help="decides what --lag leaves open")
     parser.add_argument("--tls", metavar="FILE", help="serve https: a certificate and its key")

@@ -29,7 +29,7 @@ def read(
     headers: dict[str, str],
     snapshot: Snapshot,
 ) -> FeedPage:
-    """One page behind the place that ``If-None-Match`` names; its etag is the next place."""
+    """One page after the place that ``If-None-Match`` names; its etag is the next place."""
     newest = snapshot.version
     if newest is None:
         (newest,) = connection.execute(
@@ -57,7 +57,7 @@ def read(
         [*values, limit],
     )
     bodies: list[str] = []
-    # A replica may be behind the place that another one gave: the feed never goes back.
+    # A replica may lag the place that another one gave: the feed never goes back.
     size, place, more = 0, max(newest, after), False
     for version, lsn, body in cursor:
         size += len(body)

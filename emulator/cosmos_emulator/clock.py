@@ -31,6 +31,6 @@ class Clock:
         self._advanced += max(0.0, seconds)
 
     def set_offset(self, seconds: float) -> None:
-        """Set the clock to so many seconds ahead of this machine (negative: behind). No time
+        """Set the clock this many seconds ahead of this machine, or back if negative. No time
         passes: replicas do not catch up by it."""
         self._offset = seconds

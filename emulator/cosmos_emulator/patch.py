@@ -90,7 +90,7 @@ def _pointer(path: Any) -> list[str]:
 
 
 def _index(part: str, length: int) -> int:
-    """A place in an array; ``-`` is behind its end."""
+    """A place in an array; ``-`` is after its end."""
     if part == "-":
         return length
     if not part.isascii() or not part.isdigit():
@@ -124,7 +124,7 @@ def _put(document: Document, path: list[str], value: Any, *, insert: bool) -> No
         return
     place = _index(last, len(parent))
     if place > len(parent):
-        raise BadRequest(f"The place {place} is behind the end of the array.")
+        raise BadRequest(f"The place {place} is past the end of the array.")
     if insert or place == len(parent):
         parent.insert(place, value)
     else:

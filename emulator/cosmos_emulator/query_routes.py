@@ -182,7 +182,7 @@ def _part(container: Container, place: str | None) -> tuple[int, str | None]:
 
 
 def _next(container: Container, number: int, token: str | None) -> str | None:
-    """The place behind a page of a range: in the same one, in the next one, or at the end."""
+    """The place after a page of a range: in the same one, in the next one, or at the end."""
     ranges = container.ranges
     if token is not None:
         return f"{ranges[number].id}:{token}"

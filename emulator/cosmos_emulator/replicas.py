@@ -1,6 +1,6 @@
 """Replicas that lag: which of its past states a container shows to a read.
 
-    Emulator(replicas=Replicas(lag=0.05))                    # every replica is 50 ms behind
+    Emulator(replicas=Replicas(lag=0.05))                    # every replica lags by 50 ms
     Emulator(replicas=Replicas(lag=(0, 0.5), seed=7))        # up to half a second, by seed
     Emulator(replicas=Replicas(lag={"events": math.inf}))    # one container; the others keep up
 
@@ -30,14 +30,14 @@ TIDY = 256  # reads of a range between two looks for history that nobody can see
 @dataclass(slots=True)
 class _Replica:
     lsn: int = 0
-    held_lag: float | None = None  # how far it was behind when it was held
+    held_lag: float | None = None  # by how much it lagged when it was held
 
 
 class Replicas:
-    """How far the replicas are behind, in seconds, and what a test holds back.
+    """By how many seconds the replicas lag, and which of them a test holds back.
 
-    ``lag`` is a number, a pair (each replica is behind by something between the two, decided anew
-    at each read), infinite, or a mapping from names of containers to such; a container that is not
+    ``lag`` is a number, a pair (each replica lags by something between the two, decided anew at
+    each read), infinite, or a mapping from names of containers to such; a container that is not
     in it does not lag. ``time`` gives the seconds by which to measure, the emulator's by default.
     """
 

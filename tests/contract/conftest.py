@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -29,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "store" in metafunc.fixturenames:
         metafunc.parametrize("store", able, indirect=True)
     if "sync_store" in metafunc.fixturenames:  # these need the loop of the test
-        loopless = [name for name in able if name not in ("shared", "block")]
+        loopless = [name for name in able if name != "block"]
         metafunc.parametrize("sync_store", loopless, indirect=True)
 
 
@@ -43,17 +44,27 @@ def make_store(request: pytest.FixtureRequest) -> Store:
 async def store(request: pytest.FixtureRequest, emulator: Emulator):
     """One of the stores."""
     async with contextlib.AsyncExitStack() as stack:
-        if request.param == "shared":  # by all services of the test, on its thread
-            account = CosmosAccount.embedded(emulator)
-            stack.push_async_callback(account.close)
-            made: Store = CosmosStore(partial(CosmosSessionService, account=account))
-        elif request.param == "block":  # the same, on the test's own event loop
+        if request.param == "block":  # one account on the test's own event loop
             account = await stack.enter_async_context(CosmosAccount.embedded(emulator))
-            made = CosmosStore(partial(CosmosSessionService, account=account))
+            made: Store = CosmosStore(partial(CosmosSessionService, account=account))
         else:
             made = make_store(request)
         stack.push_async_callback(made.close)
         yield made
+
+
+@pytest.fixture(scope="session")
+def shared_account(http_emulator: tuple[str, str]) -> Iterator[CosmosAccount]:
+    """One account for the services of all tests, on its thread and over HTTP."""
+    endpoint, key = http_emulator
+    account = CosmosAccount(endpoint=endpoint, credential=key, database="tests")
+    yield account
+    asyncio.run(account.close())
+
+
+@pytest.fixture
+def connect_http(shared_account: CosmosAccount) -> Callable[..., CosmosSessionService]:
+    return partial(CosmosSessionService, account=shared_account)
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Every request of every operation, failing in every way: see crash_matrix.py."""
+"""Every request of every operation fails, in some of the ways of crash_matrix.py.
+
+`make crash-matrix` tries all of them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def small_documents(monkeypatch):
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_no_failure_of_a_request_breaks_a_guarantee(operation):
     every = list(crash_matrix.cases([operation]))
-    chosen = every[:: 1 if len(every) < 30 else 3]  # make crash-matrix plays all of them
-    assert len(chosen) >= 14
+    chosen = every[:: 1 if len(every) < 30 else 5]  # two or three faults at each request, in turn
+    assert len(chosen) >= 8
     problems = [problem for problem in map(crash_matrix.run, chosen) if problem]
     assert not problems, "\n".join(problems[:10])

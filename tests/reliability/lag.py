@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,9 +45,11 @@ class World:
             stage.emulator.replicas.hold(*self.containers)
 
 
+# Of one container by half a second only; `make interleavings` tries every lag.
+FEWER = {} if "RELIABILITY_SEEDS" in os.environ else dict.fromkeys(CONTAINERS[:2], LAGS[1:2])
 WORLDS = [
     World(BOTH),
-    *(World(containers, lag) for containers in CONTAINERS for lag in LAGS),
+    *(World(each, lag) for each in CONTAINERS for lag in FEWER.get(each, LAGS)),
     *(World(containers, held=True) for containers in CONTAINERS),
 ]
 

@@ -1,7 +1,7 @@
 """Reading and writing where replicas lag: what is shown was true, and is whole.
 
-Tests run with the replicas of one container behind, of the other, and of both: by nothing, 50
-ms, half a second, 8 seconds, and stopped in the middle of what is written.
+Tests run where the replicas of one container lag, of the other, and of both: by nothing, 50 ms,
+half a second, 8 seconds, and stopped in the middle of what is written.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from google.adk.sessions.base_session_service import GetSessionConfig
 
 from cosmosservice.cli import archive, session_work
+from cosmosservice.cli.moving import Export
 from cosmosservice.errors import (
     AlreadyExistsError,
     SessionNotFoundError,
@@ -74,7 +75,7 @@ def test_a_get_shows_what_the_session_had(world):
                 break
             with pytest.raises(StaleSessionError):
                 await stage.append(reader, session, say(name, "own", "user:"))
-        # Behind the refusal, the log is read as it is.
+        # After the refusal, the log is read as it is.
         assert check_shown(session) == len(NAMES)
         await stage.append(reader, session, say("more", "own"))
 
@@ -140,7 +141,7 @@ def test_an_export_is_complete(world):
             mock.patch.object(session_work, "CosmosSessionService", return_value=reader.service),
             mock.patch.object(session_work, "settings_of"),
         ):
-            await session_work.export(None, None, None, None, file)
+            await Export(file).run(None, None, None, None)
         (found,) = archive.read(file.getvalue().splitlines())
         assert [each.id for each in found.events] == NAMES
         assert found.state["own_key"] == found.state["user:key"] == NAMES[-1]

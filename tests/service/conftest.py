@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cosmosservice.account.retries import Retry
 from tests.support.stores import CosmosStore
 
 
@@ -13,6 +14,12 @@ async def open_service(connect_embedded):
     store = CosmosStore(connect_embedded)
     yield store.open
     await store.close()
+
+
+@pytest.fixture
+def no_pauses(monkeypatch):
+    """As many attempts as ever, without the time between them."""
+    monkeypatch.setattr(Retry, "seconds", lambda *_: 0.0)
 
 
 @pytest.fixture

@@ -300,6 +300,7 @@ async def test_a_purge_that_fails_leaves_nothing_that_is_never_awaited(service, 
 # --- contention
 
 
+@pytest.mark.usefixtures("no_pauses")
 async def test_a_delete_that_others_always_forestall_ends_and_says_so(open_service, emulator):
     service, other = open_service(), open_service(on_conflict="rebase")
     session = await service.create_session(**THIS)
@@ -330,6 +331,7 @@ async def test_a_delete_that_others_always_forestall_ends_and_says_so(open_servi
     assert await open_service().get_session(**THIS) is None
 
 
+@pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("operation", ["restore_session", "purge_session"])
 async def test_what_others_always_forestall_ends_and_says_so(service, emulator, operation):
     await service.create_session(**THIS)

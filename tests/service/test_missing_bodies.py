@@ -141,6 +141,7 @@ async def test_a_session_with_a_lost_body_can_be_deleted_restored_and_purged(
         await open_service().restore_session(**THIS)
 
 
+@pytest.mark.usefixtures("no_pauses")
 async def test_a_lost_answer_is_recognised_though_the_body_lags(open_service, emulator):
     service = open_service()
     session = await service.create_session(**THIS)

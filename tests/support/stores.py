@@ -74,7 +74,7 @@ class Kind:
 def kinds() -> list[Kind]:
     """Every store that can be had here."""
     in_memory = Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ()))
-    ours = ["embedded", "shared", "block", "http"] + (
+    ours = ["embedded", "block", "http"] + (
         ["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else []
     )
     return [in_memory, *(Kind(name, frozenset({MODERN, DURABLE})) for name in ours)]

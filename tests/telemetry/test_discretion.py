@@ -10,10 +10,12 @@ import pytest
 
 from cosmos_emulator import EMULATOR_KEY
 from cosmosservice import CosmosSessionService
+from cosmosservice.account.quiet import quiet_http_log
 from cosmosservice.errors import StaleSessionError
 from tests.support.adk import event
 
 SECRET = "xyzzy"
+POLICY = "azure.cosmos._cosmos_http_logging_policy"
 
 
 async def use(service):
@@ -116,8 +118,14 @@ def test_at_the_level_info_a_few_lines_are_logged_and_no_id_is_among_them():
     assert "the-session" not in said
 
 
-@pytest.mark.parametrize(
-    "name", ["azure", "azure.cosmos", "azure.cosmos._cosmos_http_logging_policy"]
-)
-def test_an_application_that_wants_the_log_of_requests_gets_it(name):
-    assert "azure.cosmos" in logged(f"logging.getLogger({name!r}).setLevel(logging.INFO)")
+def test_an_application_that_wants_the_log_of_requests_gets_it():
+    assert "azure.cosmos" in logged("logging.getLogger('azure').setLevel(logging.INFO)")
+
+
+@pytest.mark.parametrize("name", ["azure", "azure.cosmos", POLICY])
+def test_a_level_that_the_application_has_set_is_kept(name, monkeypatch):
+    for logger in ("azure", "azure.cosmos", POLICY):
+        monkeypatch.setattr(logging.getLogger(logger), "level", logging.NOTSET)
+    monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
+    quiet_http_log()
+    assert logging.getLogger(POLICY).getEffectiveLevel() == logging.INFO

@@ -7,8 +7,8 @@ that of the log. Two things write a record again:
 * A purge leaves a stub in its place. That is not an event.
 * Use of a session with a ttl renews its records, which then move to the end of the feed. A renewed
   record says when it was appended. What was appended before the feed was last read to its end has
-  been told. And whoever meets a record of such a session looks whether records before it have moved
-  behind it: they are told first.
+  been reported. A reader that meets a record of such a session checks whether earlier records have
+  moved after it. They are reported first.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class FeedChange:
     seq: int
     incarnation: str
     record: Record | None
-    position: Position  # behind this change
+    position: Position  # after this change
 
     @property
     def run(self) -> Run:
@@ -139,8 +139,8 @@ class Feed:
             for key, record in found:
                 # Only the last one is the document that was met: a reader that goes on from
                 # one before it must meet it again.
-                behind = page.position if record is found[-1][1] else before
-                change = _change(key, record, behind)
+                after = page.position if record is found[-1][1] else before
+                change = _change(key, record, after)
                 changes.append(change)
                 also_told[change.run] = change.seq
                 size += record.size

@@ -30,7 +30,7 @@ class Place:
     of_row: int = 0
 
 
-def place_behind(returned: int, keys: Sequence[SortKey], rowid: int, of_row: int) -> Place:
+def place_after(returned: int, keys: Sequence[SortKey], rowid: int, of_row: int) -> Place:
     if any(kind == STRING and len(value) > _LONGEST_KEY for kind, value in keys):
         return Place(returned)
     return Place(returned, tuple(keys), rowid, of_row)

@@ -166,12 +166,12 @@ class _Run:
         token = None
         if more and last is not None:
             returned = place.returned + len(items)
-            behind = (
-                tokens.place_behind(returned, self._keys_of(last), last.rowid, last.of_row + 1)
+            following = (
+                tokens.place_after(returned, self._keys_of(last), last.rowid, last.of_row + 1)
                 if streaming
                 else Place(returned)
             )
-            token = tokens.write(behind, checksum)
+            token = tokens.write(following, checksum)
         return Page(items, token, self._scanned, self._scanned_bytes)
 
     # What SQLite does
@@ -224,18 +224,18 @@ class _Run:
     # The three ways through the documents
 
     def _texts(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
-        """The rows themselves, from behind the place on."""
+        """The rows themselves, from the place on."""
         assert self._terms is not None
         start = None if place.keys is None else (place.keys, place.rowid)
         limit = self._limit(most, 0, 0) if start is None else None
-        behind = start is None
+        reached = start is None
         for segment in segments(self._terms, start, type_is_fixed=self._type_is_fixed):
             for rowid, body in self._rows(segment, limit, resumed=start is not None):
-                if not behind:
+                if not reached:
                     position = (self._keys(json.loads(body)), rowid)
                     assert start is not None
-                    behind = position != start and not self._is_before(position, start)
-                if behind:
+                    reached = position != start and not self._is_before(position, start)
+                if reached:
                     yield _Result(Verbatim.of(body), len(body), rowid=rowid)
 
     def _keys_of(self, result: _Result) -> tuple[SortKey, ...]:
@@ -287,7 +287,7 @@ class _Run:
                     break
             else:
                 return
-            # The limit was a guess that came out too low: go on behind the last row.
+            # The limit was a guess that came out too low: continue after the last row.
             limit = None
             again = True
 

@@ -3,7 +3,7 @@
 A path sorts by two expressions: its type, then its value. SQLite serves an order from an index on
 these expressions if WHERE does not fix the first of them by equality; where it does, only the
 second is asked for. That is why a continued query is cut in two: the rest of the type at which it
-stopped, and the types behind it.
+stopped, and the types after it.
 
 What SQLite returns may include rows before the place: the engine drops them. Numbers get a little
 slack, since SQLite does not promise to read a decimal to the last bit.
@@ -125,7 +125,7 @@ def segments(
         return [Segment("rowid >= ?", (position[1],), ("rowid",))]
     first, (place, value) = terms[0], position[0][0]
     larger = "<" if first.descending else ">"
-    tie, tie_params = _behind(terms[1:], (position[0][1:], position[1]), terms[-1].descending)
+    tie, tie_params = _after(terms[1:], (position[0][1:], position[1]), terms[-1].descending)
     start: list[str] = []
     params: list[Any] = []
     if len(first.sql) == 2:
@@ -159,7 +159,7 @@ def _order(terms: Sequence[SortTerm], *, without_type: bool) -> tuple[str, ...]:
     return (*order, "rowid DESC" if terms and terms[-1].descending else "rowid")
 
 
-def _behind(
+def _after(
     terms: Sequence[SortTerm], position: Position, rowids_descend: bool
 ) -> tuple[str, tuple[Any, ...]]:
     """The rows that are not before the position, by these terms."""
@@ -168,7 +168,7 @@ def _behind(
         return f"rowid {'<=' if rowids_descend else '>='} ?", (rowid,)
     term, (place, value) = terms[0], keys[0]
     larger = "<" if term.descending else ">"
-    sql, params = _behind(terms[1:], (keys[1:], rowid), rowids_descend)
+    sql, params = _after(terms[1:], (keys[1:], rowid), rowids_descend)
     if place in (NUMBER, STRING):
         bound = _bound(value, term.descending)
         content = term.sql[-1]

@@ -188,7 +188,7 @@ class _Builder(Transformer[Token, Any]):
     def iterated_source(self, children: list[Any]) -> nodes.Source:
         return nodes.Source(children[1], children[0], iterate=True)
 
-    # The clauses behind
+    # The clauses after FROM and WHERE
 
     def group_by(self, children: list[Any]) -> tuple[nodes.Expression, ...]:
         return tuple(children)

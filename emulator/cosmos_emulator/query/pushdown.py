@@ -237,7 +237,7 @@ def _loose(symbol: str) -> str:
 
 
 def _beyond(prefix: str) -> str | None:
-    """The smallest text behind all that start with the prefix, if there is one."""
+    """The smallest text that sorts after all that start with the prefix, if there is one."""
     for at in range(len(prefix) - 1, -1, -1):
         code = ord(prefix[at])
         if code < 0x10FFFF:

@@ -10,7 +10,7 @@ from typing import Final
 from . import nodes
 from .aggregates import AGGREGATES, has_aggregate
 
-# Where an SDK that goes on behind a sort key puts its condition.
+# Where an SDK that continues after a sort key puts its condition.
 _FILTER: Final = nodes.Reference("({documentdb-formattableorderbyquery-filter})")
 
 

@@ -139,7 +139,7 @@ async def create_anew(service):
     await service.purge_session(**THIS)
 
 
-CUT = ["the process ends", "the answer is lost"]
+CUT = ["the process ends", "the answer is lost"]  # in turn
 
 
 def cut(faults, way, nth):
@@ -150,21 +150,20 @@ def cut(faults, way, nth):
 
 
 @pytest.mark.parametrize(
-    ("way", "begin", "finish"),
+    ("begin", "finishers"),
     [
-        ("the process ends", purge_session, purge_session),
-        ("the process ends", purge_session, create_anew),
-        ("the process ends", purge_user, purge_user),
-        ("the process ends", purge_deleted, purge_deleted),
-        ("the answer is lost", purge_session, purge_session),
+        (purge_session, [purge_session, create_anew]),
+        (purge_user, [purge_user]),
+        (purge_deleted, [purge_deleted]),
     ],
 )
-async def test_an_erasure_cut_short_anywhere_is_finished_by_the_next(copies, way, begin, finish):
+async def test_an_erasure_cut_short_anywhere_is_finished_by_the_next(copies, begin, finishers):
     nth, hit = 0, True
     while hit:
         nth += 1
         emulator = copies()
-        rule = cut(emulator.faults, way, nth)
+        finish = finishers[nth % len(finishers)]
+        rule = cut(emulator.faults, "the process ends", nth)
         async with process(emulator) as service:
             try:
                 await begin(service)
@@ -192,8 +191,7 @@ def of_predecessors(raw):
     ]
 
 
-@pytest.mark.parametrize("way", CUT)
-async def test_what_a_session_replaced_is_erased_and_the_session_untouched(copies, way):
+async def test_what_a_session_replaced_is_erased_and_the_session_untouched(copies):
     now = datetime.timedelta(0)
     nth, hit = 0, True
     while hit:
@@ -203,7 +201,7 @@ async def test_what_a_session_replaced_is_erased_and_the_session_untouched(copie
             assert len(of_predecessors(raw)) == 2
         async with process(emulator) as service:
             before = await service.get_session(**THIS)
-        rule = cut(emulator.faults, way, nth)
+        rule = cut(emulator.faults, CUT[nth % 2], nth)
         async with process(emulator) as service:
             try:
                 await service.purge_deleted(older_than=now)
@@ -222,8 +220,7 @@ async def test_what_a_session_replaced_is_erased_and_the_session_untouched(copie
     assert nth > 5
 
 
-@pytest.mark.parametrize("way", CUT)
-async def test_a_restore_cut_short_anywhere_is_finished_by_the_next(copies, way):
+async def test_a_restore_cut_short_anywhere_is_finished_by_the_next(copies):
     nth, hit = 0, True
     while hit:
         nth += 1
@@ -231,7 +228,7 @@ async def test_a_restore_cut_short_anywhere_is_finished_by_the_next(copies, way)
         async with process(emulator) as service:
             before = await service.get_session(**THIS)
             await service.delete_session(**THIS)
-        rule = cut(emulator.faults, way, nth)
+        rule = cut(emulator.faults, CUT[nth % 2], nth)
         async with process(emulator) as service:
             try:
                 await service.restore_session(**THIS)
