@@ -12,7 +12,7 @@ from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 from typing_extensions import Unpack, override
 
-from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.account import CosmosAccount
 from cosmosservice.account.service import AccountService
 from cosmosservice.artifacts import references
 from cosmosservice.artifacts.keys import ArtifactKey, Scope
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from cosmos_emulator import Emulator
     from cosmosservice.account.companions import Fork
-    from cosmosservice.account.connection import Ensure
+    from cosmosservice.account.options import Ensure, OnRequestCharge
     from cosmosservice.artifacts.payloads import Upload
     from cosmosservice.artifacts.store import ArtifactStore
 
@@ -111,7 +111,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             client_options=client_options,
             client=client,
             on_request_charge=on_request_charge,
-            allow_multiple_write_regions=allow_multiple_write_regions or None,
+            allow_multiple_write_regions=allow_multiple_write_regions,
             _emulator=_emulator,
         )
         self._account.companions.add_eraser(self)

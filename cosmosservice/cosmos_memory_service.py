@@ -12,7 +12,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
-from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.account import CosmosAccount
 from cosmosservice.account.service import AccountService
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 from cosmosservice.hosting.concurrency import GRACE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
 
     from cosmos_emulator import Emulator
-    from cosmosservice.account.connection import Ensure
+    from cosmosservice.account.options import Ensure, OnRequestCharge
     from cosmosservice.memory.embedding import Embedder
     from cosmosservice.memory.store import Found, MemoryStore
 
@@ -131,7 +131,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             client_options=client_options,
             client=client,
             on_request_charge=on_request_charge,
-            allow_multiple_write_regions=allow_multiple_write_regions or None,
+            allow_multiple_write_regions=allow_multiple_write_regions,
             _emulator=_emulator,
         )
         self._account.companions.add_eraser(self)

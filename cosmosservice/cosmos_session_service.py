@@ -19,7 +19,7 @@ from google.adk.sessions.base_session_service import (
 from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
-from cosmosservice.account.account import CosmosAccount, OnRequestCharge
+from cosmosservice.account.account import CosmosAccount
 from cosmosservice.account.companions import Eraser
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
 
     from cosmos_emulator import Emulator
-    from cosmosservice.account.connection import Ensure
+    from cosmosservice.account.options import Ensure, OnRequestCharge
     from cosmosservice.sessions.store.feed import FeedPage, Run
     from cosmosservice.sessions.store.feed_position import Position, Start
     from cosmosservice.sessions.store.history import Point
@@ -182,7 +182,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             client_options=client_options,
             client=client,
             on_request_charge=on_request_charge,
-            allow_multiple_write_regions=allow_multiple_write_regions or None,
+            allow_multiple_write_regions=allow_multiple_write_regions,
             _emulator=_emulator,
         )
         if since_compaction is None:

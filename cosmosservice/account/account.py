@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from typing_extensions import Unpack
 
 from cosmosservice.account.charges import RequestCharge, operation_named
 from cosmosservice.account.companions import Companions
+from cosmosservice.account.options import (
+    AccountOptions,
+    ConnectionOptions,
+    Ensure,
+    OnRequestCharge,
+)
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.hosting.deadline import within
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
 
     from cosmos_emulator import Emulator
-    from cosmosservice.account.connection import Connection, ConnectionOptions, Ensure
+    from cosmosservice.account.connection import Connection
     from cosmosservice.account.definitions import ContainerDefinition
     from cosmosservice.account.telemetry import Telemetry
 
@@ -35,8 +42,6 @@ logger = logging.getLogger("cosmosservice")
 T = TypeVar("T")
 S = TypeVar("S", bound="Store")
 S_co = TypeVar("S_co", bound="Store", covariant=True)
-
-OnRequestCharge = Callable[[RequestCharge], None]
 
 
 class Store(Protocol):
@@ -62,16 +67,6 @@ class ServiceStores(Protocol[S_co]):
     def bounded(self) -> Collection[str]:
         """The operations that end within the timeout. Others end when there is no answer for that
         long: they take as long as there is something to do."""
-
-
-class AccountOptions(TypedDict, total=False):
-    """Options of an account on the embedded emulator."""
-
-    database: str | None
-    ensure: Ensure | None
-    timeout: float | None
-    client_options: Mapping[str, Any] | None
-    on_request_charge: OnRequestCharge | None
 
 
 class CosmosAccount:
@@ -132,8 +127,7 @@ class CosmosAccount:
         self.settings = _settings or Settings.given(
             uri=uri, endpoint=endpoint, database=database, timeout=timeout
         )
-        self._connector = _Connector(
-            self.settings,
+        options = ConnectionOptions(
             credential=credential,
             ensure=ensure,
             preferred_regions=tuple(preferred_regions or ()),
@@ -141,8 +135,8 @@ class CosmosAccount:
             client=client,
             emulator=_emulator,
             allow_multiple_write_regions=allow_multiple_write_regions,
-            on_request_charge=on_request_charge,
         )
+        self._connector = _Connector(self.settings, options, on_request_charge)
         self.companions = Companions(erase_together=erase_together)
         self._bound = client is not None  # to the event loop of the application's client
         self._io = IoThread(self._connector.new_host)
@@ -309,18 +303,12 @@ class _Connector:
     def __init__(
         self,
         settings: Settings,
-        *,
+        options: ConnectionOptions,
         on_request_charge: OnRequestCharge | None,
-        emulator: Emulator | None,
-        ensure: Ensure | None,
-        **options: Any,
     ) -> None:
-        if ensure not in (None, "create", "verify", "never"):
-            raise ConfigurationError("ensure is 'create', 'verify' or 'never'.")
         self._settings = settings
+        self._options = options
         self._on_request_charge = on_request_charge
-        self._emulator = emulator
-        self._options = {"ensure": ensure, **options}
         self._guard = threading.Lock()
 
     @property
@@ -340,22 +328,20 @@ class _Connector:
     async def _connect(self) -> Connection:
         import ctypes  # noqa: F401  for a fork: see hosting/host.py
 
-        from cosmosservice.account.connection import Connection, ConnectionOptions
+        from cosmosservice.account.connection import Connection
 
-        options: ConnectionOptions = ConnectionOptions(
-            emulator=self._shared_emulator(), **self._options
-        )
         with operation_named("connect"), self.telemetry.operation("connect"):
-            return await Connection.open(self._settings, options, self)
+            return await Connection.open(self._settings, self._with_emulator(), self)
 
-    def _shared_emulator(self) -> Emulator | None:
+    def _with_emulator(self) -> ConnectionOptions:
         """Emulators of one file share it; one in memory must be the same for all loops."""
         from cosmosservice.account.connection import embedded_emulator
 
         with self._guard:
-            if self._emulator is None and self._settings.embedded_path == ":memory:":
-                self._emulator = embedded_emulator(":memory:")
-            return self._emulator
+            if self._options.emulator is None and self._settings.embedded_path == ":memory:":
+                emulator = embedded_emulator(":memory:")
+                self._options = dataclasses.replace(self._options, emulator=emulator)
+            return self._options
 
     def request(self, charge: RequestCharge, seconds: float) -> None:
         self.telemetry.request(charge, seconds)

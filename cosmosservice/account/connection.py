@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -17,6 +17,7 @@ from cosmosservice.account.credentials import asynchronous, default_credential
 from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import Failure
 from cosmosservice.account.files import explained
+from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.provisioning import (
     check_container,
     container_properties,
@@ -39,25 +40,6 @@ if TYPE_CHECKING:
     from cosmosservice.account.settings import Settings
 
 logger = logging.getLogger("cosmosservice")
-
-Ensure = Literal["create", "verify", "never"]
-
-
-@dataclass(frozen=True)
-class ConnectionOptions:
-    """How an account is reached, besides its settings."""
-
-    credential: Any = None
-    ensure: Ensure | None = None
-    allow_multiple_write_regions: bool = False
-    preferred_regions: Sequence[str] = ()
-    client_options: Mapping[str, Any] = field(default_factory=dict)
-    client: CosmosClient | None = None  # the application's own, which it opens and closes
-    emulator: Emulator | None = None
-
-    def __post_init__(self) -> None:
-        if self.ensure not in (None, "create", "verify", "never"):
-            raise ConfigurationError("ensure is 'create', 'verify' or 'never'.")
 
 
 @dataclass(frozen=True)

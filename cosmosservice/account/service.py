@@ -9,7 +9,10 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+from typing_extensions import Unpack
+
 from cosmosservice.account.account import CosmosAccount, ServiceStores, Store
+from cosmosservice.account.options import OwnAccountOptions
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
 
@@ -25,15 +28,18 @@ class AccountService(Generic[S]):
     _owns_account: bool
 
     def _take_account(
-        self, account: CosmosAccount | None, containers: Mapping[str, str | None], **options: Any
+        self,
+        account: CosmosAccount | None,
+        containers: Mapping[str, str | None],
+        **options: Unpack[OwnAccountOptions],
     ) -> Settings:
-        """Takes the given account, or one for these options, of which None means not given.
-        Returns the settings, which name the service's containers."""
+        """Takes the given account, or makes one with these options. Returns the settings, which
+        name the service's containers."""
         self._owns_account = account is None
-        given = {name: value for name, value in options.items() if value is not None}
         if account is None:
-            self._account, settings = _own_account(given, containers)
+            self._account, settings = _own_account(options, containers)
             return settings
+        given = [name for name, value in options.items() if value not in (None, False)]
         if given:
             raise ConfigurationError(
                 f"The service was given an account, and {', '.join(sorted(given))} besides: give"
@@ -84,15 +90,20 @@ class AccountService(Generic[S]):
 
 
 def _own_account(
-    options: dict[str, Any], containers: Mapping[str, str | None]
+    options: OwnAccountOptions, containers: Mapping[str, str | None]
 ) -> tuple[CosmosAccount, Settings]:
-    if "client" in options:
+    if options.get("client") is not None:
         account = CosmosAccount(**options)
         return account, account.settings.with_containers(**containers)
-    by_uri = "uri" in options
-    where = {name: options.pop(name, None) for name in ("uri", "endpoint", "database", "timeout")}
-    settings = Settings.given(**where, **containers)
-    if by_uri:
+    uri = options.pop("uri", None)
+    settings = Settings.given(
+        uri=uri,
+        endpoint=options.pop("endpoint", None),
+        database=options.pop("database", None),
+        timeout=options.pop("timeout", None),
+        **containers,
+    )
+    if uri is not None:
         return _shared_account(settings, options), settings
     return CosmosAccount(_settings=settings, **options), settings
 
@@ -101,7 +112,7 @@ _shared: weakref.WeakValueDictionary[Hashable, CosmosAccount] = weakref.WeakValu
 _guard = threading.Lock()
 
 
-def _shared_account(settings: Settings, options: dict[str, Any]) -> CosmosAccount:
+def _shared_account(settings: Settings, options: OwnAccountOptions) -> CosmosAccount:
     """One account for all services that name the same database in the same way. ADK's commands make
     a session, a memory and an artifact service from three URIs."""
     path = settings.embedded_path

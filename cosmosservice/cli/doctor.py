@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement
 
 from cosmosservice.account.charges import RequestCharge
-from cosmosservice.account.connection import AccountProperties, Connection, ConnectionOptions
+from cosmosservice.account.connection import AccountProperties, Connection
 from cosmosservice.account.container import Container
 from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import NotFound
+from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.settings import Settings
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import AuthenticationError, CosmosServiceError, UnavailableError

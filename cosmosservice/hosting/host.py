@@ -86,9 +86,6 @@ class Host(Generic[C]):
         """How many services have a store here."""
         return len(self._stores)
 
-    def has(self, factory: StoreFactory[C, Any]) -> bool:
-        return factory in self._stores
-
     async def connection(self) -> C:
         return await self._connection.get()
 

@@ -65,9 +65,6 @@ class Conditions:
             raise PreconditionFailed(charge=charges.MISS)
 
 
-UNCONDITIONAL = Conditions()
-
-
 class Items:
     """The items of one container, at one moment, in one transaction."""
 

@@ -125,12 +125,6 @@ class SessionDocument:
         found = self.body.get("replaced")
         return found if isinstance(found, dict) else {}
 
-    @property
-    def replaced_from(self) -> int:
-        """Where in the log the content of predecessors begins."""
-        found = self.replaced.get("first_seq")
-        return int(found) if isinstance(found, int | float) else 1
-
     def as_predecessor(self) -> Document | None:
         """What a session that is created in the place of this one must say of it."""
         if self.status != DELETED:

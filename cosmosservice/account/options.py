@@ -1,0 +1,57 @@
+"""How an account is reached, besides its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from cosmosservice.account.charges import RequestCharge
+from cosmosservice.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from azure.cosmos.aio import CosmosClient
+
+    from cosmos_emulator import Emulator
+
+Ensure = Literal["create", "verify", "never"]
+OnRequestCharge = Callable[[RequestCharge], None]
+
+
+class AccountOptions(TypedDict, total=False):
+    """Options of an account on the embedded emulator."""
+
+    database: str | None
+    ensure: Ensure | None
+    timeout: float | None
+    client_options: Mapping[str, Any] | None
+    on_request_charge: OnRequestCharge | None
+
+
+class OwnAccountOptions(AccountOptions, total=False):
+    """Options of a service for the account that it makes for itself."""
+
+    uri: str | None
+    endpoint: str | None
+    credential: Any
+    preferred_regions: Sequence[str] | None
+    client: CosmosClient | None
+    allow_multiple_write_regions: bool
+    _emulator: Emulator | None
+
+
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """What a connection needs to know besides the settings."""
+
+    credential: Any = None
+    ensure: Ensure | None = None
+    allow_multiple_write_regions: bool = False
+    preferred_regions: Sequence[str] = ()
+    client_options: Mapping[str, Any] = field(default_factory=dict)
+    client: CosmosClient | None = None  # the application's own, which it opens and closes
+    emulator: Emulator | None = None
+
+    def __post_init__(self) -> None:
+        if self.ensure not in (None, "create", "verify", "never"):
+            raise ConfigurationError("ensure is 'create', 'verify' or 'never'.")
