@@ -64,7 +64,7 @@ def test_cancelled_after_any_number_of_steps(operation, home):
         again = await attempt(operation.run(stage, stage.victim))
         assert again in ("ok", operation.again.__name__ if operation.again else "ok")
         await stage.victim.service.flush()
-        await _check(stage, [operation.after])
+        await _check(stage, operation, [operation.after])
         return finished
 
     # From 1: a task that is cancelled before its first step never began.
