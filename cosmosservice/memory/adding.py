@@ -10,10 +10,13 @@ from typing import Final
 
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict
+from cosmosservice.account.retries import CONTENTION
+from cosmosservice.errors import StorageError
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import Entry
 from cosmosservice.memory.known import Conversation, Known
+from cosmosservice.memory.sharing import join
 
 AT_ONCE: Final = 16  # requests under way
 _MOST_COMPLETE: Final = 20
@@ -28,7 +31,8 @@ class Added:
 
 
 class Adding:
-    """Writes memories. A memory whose id exists, forgotten or not, is left as it is."""
+    """Writes memories. A memory whose id exists, forgotten or not, is left as it is, but belongs to
+    one more session (sharing.py)."""
 
     def __init__(self, container: Container, known: Known) -> None:
         self._container = container
@@ -165,8 +169,18 @@ class Adding:
                 await self._container.create(part)
             except Conflict:
                 continue  # of an earlier attempt
-        try:
-            await self._container.create(document)
-        except Conflict:
-            return None
-        return Added(document, entry.text)
+        for attempt in CONTENTION:
+            await CONTENTION.pause(attempt)
+            try:
+                await self._container.create(document)
+            except Conflict:
+                if session_id is None or await join(
+                    self._container, owner, document["id"], session_id
+                ):
+                    return None
+            else:
+                return Added(document, entry.text)
+        raise StorageError(
+            "add_session_to_memory: memories are erased while they are added. Some are not stored;"
+            " add the session again."
+        )

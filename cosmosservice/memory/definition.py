@@ -18,6 +18,7 @@ MEMORIES_CONTAINER: Final = ContainerDefinition(
             {"path": "/at/?"},
             {"path": "/time/?"},
             {"path": "/session_id/?"},
+            {"path": "/also_in/[]/?"},
         ],
         "excludedPaths": [{"path": "/*"}],
     },

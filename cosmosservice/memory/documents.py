@@ -4,6 +4,7 @@
                                          memory twice stores it once
     kind       memory | forgotten | part | vector
     owner      app and user: the partition key
+    session_id the session that added it first; `also_in` names others that have it too
     at         conversation . place      where in its conversation the memory stands
     tokens     the words that it is found by, "#" + at, and "@" + a word of its author's name
     counts     how often it has those that it has more than once
@@ -181,7 +182,7 @@ def vector_id(main_id: str) -> str:
 
 def forgotten(document: Document, moment: str) -> Document:
     """What stays of a memory: nothing that was said, and an id that cannot be created again."""
-    kept = ("id", "owner", "at", "session_id", "complete", "schema_version")
+    kept = ("id", "owner", "at", "session_id", "also_in", "complete", "schema_version")
     return {name: document[name] for name in kept if name in document} | {
         "kind": FORGOTTEN,
         "forgotten_at": moment,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cosmosservice.account.container import Container
+from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.sharing import leave
 
 _AT_ONCE: Final = 16
 _ROUNDS: Final = 10  # of a purge that always finds something new
@@ -64,14 +66,14 @@ class Forgetting:
             beside = await self._container.query(
                 queries.BESIDE, {"first": first, "end": end}, owner.key
             )
-            await self._delete(owner, [each["id"] for each in beside])
+            await self._delete(owner, beside)
             return was_there
         raise StorageError(
             "delete_memory: others keep changing the memory. It was not deleted; try again."
         )
 
     async def purge(self, owner: Owner, session_id: str | None) -> MemoryPurgeReport:
-        """Erases all documents of the user, or of one of the user's sessions."""
+        """Erases all documents of the user, or those that only one of the user's sessions has."""
         text, parameters = queries.ALL, dict[str, Any]()
         if session_id is not None:
             text, parameters = queries.ALL_IN_SESSION, {"session_id": session_id}
@@ -84,7 +86,9 @@ class Forgetting:
                 break
             # Memories first: what stands beside a memory is not found without it.
             found.sort(key=lambda each: each.get("kind") != documents.MEMORY)
-            gone = await self._delete(owner, [each["id"] for each in found])
+            if session_id is not None:
+                found = await leave(self._container, owner, session_id, found)
+            gone = await self._delete(owner, found)
             erased.update(each.get("kind", "") for each in found if each["id"] in gone)
         else:
             raise StorageError(
@@ -98,22 +102,22 @@ class Forgetting:
             vectors=erased[documents.VECTOR],
         )
 
-    async def _delete(self, owner: Owner, ids: list[str]) -> set[str]:
-        """Deletes these, and returns those that were still there."""
+    async def _delete(self, owner: Owner, found: Sequence[Document]) -> set[str]:
+        """Deletes these, unless they have another etag by now. Returns the ids of those."""
         limit = asyncio.Semaphore(_AT_ONCE)
         gone: set[str] = set()
 
-        async def one(document_id: str) -> None:
+        async def one(document: Document) -> None:
             async with limit:
                 try:
-                    await self._container.delete(document_id, owner.key)
-                except NotFound:
+                    await self._container.delete(document["id"], owner.key, document.get("_etag"))
+                except (NotFound, PreconditionFailed):
                     return
-                gone.add(document_id)
+                gone.add(document["id"])
 
         failures = [
             each
-            for each in await asyncio.gather(*map(one, ids), return_exceptions=True)
+            for each in await asyncio.gather(*map(one, found), return_exceptions=True)
             if isinstance(each, BaseException)
         ]
         if failures:

@@ -22,7 +22,8 @@ SMALL: Final = (
     f"SELECT TOP {CANDIDATES} c.id, c.of, c.at, c.beside, c.time, c.length, c.asks, c.tokens,"
     " c.counts"
 )
-IN_SESSION: Final = " AND c.session_id = @session_id"
+OF_SESSION: Final = "(c.session_id = @session_id OR ARRAY_CONTAINS(c.also_in, @session_id))"
+IN_SESSION: Final = f" AND {OF_SESSION}"
 OF_AUTHOR: Final = " AND c.author = @author"
 IN_TIME: Final = " AND c.time >= @since AND c.time <= @until"
 NEWEST: Final = " ORDER BY c.time DESC"
@@ -88,7 +89,9 @@ LATEST: Final = (
 DATA: Final = "SELECT c.id, c.data FROM c WHERE c.id >= @first AND c.id < @end"
 BESIDE: Final = "SELECT c.id FROM c WHERE c.id >= @first AND c.id < @end"
 ALL: Final = "SELECT c.id, c.kind FROM c"
-ALL_IN_SESSION: Final = "SELECT c.id, c.kind FROM c WHERE c.session_id = @session_id"
+ALL_IN_SESSION: Final = (
+    f"SELECT c.id, c.kind, c.of, c.session_id, c.also_in, c._etag FROM c WHERE {OF_SESSION}"
+)
 
 WITH_VECTOR: Final = "SELECT c.of, c.owner FROM c WHERE c.kind = @kind"
 MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE c.kind = @kind"
