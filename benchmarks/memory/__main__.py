@@ -55,7 +55,10 @@ async def _tables(everybody: Sequence[User]) -> dict[str, str]:
 
 def _costs(measured: Sequence[Cost]) -> str:
     head = ["memories of the user", "RU to add one", "requests of a search", "median RU"]
-    lines = [[*head, "most RU", "median ms of the processor"], ["---"] * 6]
+    lines = [
+        [*head, "most RU", "median ms of the processor", "the first of a process"],
+        ["---"] * 7,
+    ]
     lines += [
         [
             f"{each.memories:,}",
@@ -64,6 +67,7 @@ def _costs(measured: Sequence[Cost]) -> str:
             f"{each.median_units:.1f}",
             f"{each.largest_units:.1f}",
             f"{each.median_ms:.1f}",
+            f"{each.cold_ms:.1f}",
         ]
         for each in measured
     ]

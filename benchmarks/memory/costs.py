@@ -9,15 +9,18 @@ import random
 import statistics
 import time
 from dataclasses import dataclass
+from typing import Self
 
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.genai import types
 
+from cosmos_emulator import Emulator
 from cosmosservice import CosmosMemoryService, RequestCharge
 
 SIZES = (100, 1_000, 10_000)
-SEARCHES = 40
+SEARCHES = 100
+COLD_SEARCHES = 15
 TURNS = 50  # of a session
 WORDS = 15  # of a turn
 VOCABULARY = [f"word{number}" for number in range(5_000)]
@@ -28,41 +31,87 @@ class Cost:
     memories: int
     add_units: float  # of one memory, on average
     median_ms: float
+    cold_ms: float  # of the first search of a process, with its connection
     median_units: float
     largest_units: float
     requests: float  # of a search, on average
 
 
 async def costs() -> list[Cost]:
-    return [await _cost(size) for size in SIZES]
+    """The same question is asked of every size in turn: whatever else the machine does slows all of
+    them."""
+    stores = [await _Filled.with_memories(size) for size in SIZES]
+    chance = random.Random(1)
+    for _ in range(SEARCHES):
+        question = " ".join(_word(chance) for _ in range(5))
+        for each in stores:
+            await each.search(question)
+    for _ in range(COLD_SEARCHES):
+        question = " ".join(_word(chance) for _ in range(5))
+        for each in stores:
+            await each.search_cold(question)
+    for each in stores:
+        await each.close()
+    return [each.cost for each in stores]
 
 
-async def _cost(size: int) -> Cost:
-    charges: list[RequestCharge] = []
-    chance = random.Random(0)
-    async with CosmosMemoryService.embedded(
-        on_request_charge=charges.append, repeat_seconds=0
-    ) as service:
+class _Filled:
+    """A user who has said much, and what it costs to search in it."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._charges: list[RequestCharge] = []
+        self._emulator = Emulator()
+        self._service = CosmosMemoryService.embedded(
+            self._emulator, on_request_charge=self._charges.append, repeat_seconds=0
+        )
+        self._added = 0.0
+        self._seconds: list[float] = []
+        self._cold: list[float] = []
+        self._units: list[float] = []
+        self._requests: list[int] = []
+
+    @classmethod
+    async def with_memories(cls, size: int) -> Self:
+        made = cls(size)
+        chance = random.Random(0)
+        await made._service.__aenter__()
         for number in range(size // TURNS):
-            await service.add_session_to_memory(_session(number, chance))
-        added = sum(charge.request_units for charge in charges)
-        seconds, units, requests = [], [], []
-        for _ in range(SEARCHES):
-            charges.clear()
-            question = " ".join(_word(chance) for _ in range(5))
-            started = time.process_time()
-            await service.search_memory(app_name="app", user_id="user", query=question)
-            seconds.append(time.process_time() - started)
-            units.append(sum(charge.request_units for charge in charges))
-            requests.append(len(charges))
-    return Cost(
-        memories=size,
-        add_units=added / size,
-        median_ms=statistics.median(seconds) * 1000,
-        median_units=statistics.median(units),
-        largest_units=max(units),
-        requests=statistics.fmean(requests),
-    )
+            await made._service.add_session_to_memory(_session(number, chance))
+        made._added = sum(charge.request_units for charge in made._charges)
+        return made
+
+    async def search(self, question: str) -> None:
+        self._charges.clear()
+        self._seconds.append(await _timed(self._service, question))
+        self._units.append(sum(charge.request_units for charge in self._charges))
+        self._requests.append(len(self._charges))
+
+    async def search_cold(self, question: str) -> None:
+        async with CosmosMemoryService.embedded(self._emulator) as service:
+            self._cold.append(await _timed(service, question))
+
+    async def close(self) -> None:
+        await self._service.__aexit__(None, None, None)
+        self._emulator.close()
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(
+            memories=self._size,
+            add_units=self._added / self._size,
+            median_ms=statistics.median(self._seconds) * 1000,
+            cold_ms=statistics.median(self._cold) * 1000,
+            median_units=statistics.median(self._units),
+            largest_units=max(self._units),
+            requests=statistics.fmean(self._requests),
+        )
+
+
+async def _timed(service: CosmosMemoryService, question: str) -> float:
+    started = time.process_time()
+    await service.search_memory(app_name="app", user_id="user", query=question)
+    return time.process_time() - started
 
 
 def _word(chance: random.Random) -> str:

@@ -134,29 +134,32 @@ def ranked(
     A term counts once for a place: what is said there itself, or what a neighbour lends, whichever
     is more. Otherwise a long talk about one thing would lift itself above everything else.
     """
-    places: dict[str, dict[Term, float]] = defaultdict(dict)
-    times: dict[str, float] = {}
+    places: dict[tuple[str, int], dict[Term, float]] = {}
+    times: dict[tuple[str, int], float] = {}
+    around = ((-1, weights.previous), (2, weights.second), (-2, weights.second))
+    of_others = ((0, 1.0), (1, weights.next), *around)
+    of_questions = ((0, 1.0), (1, weights.answer), *around)
     for match in matches:
         conversation, place = parse_place(match.at)
-        shares = (
-            (0, 1.0),
-            (1, weights.answer if match.asks else weights.next),
-            (-1, weights.previous),
-            (2, weights.second),
-            (-2, weights.second),
-        )
-        for distance, share in shares:
+        own = scores[match.document_id].items()
+        for distance, share in of_questions if match.asks else of_others:
             if not share or place + distance < 0:
                 continue
-            at = place_in(conversation, place + distance) if distance else match.at
-            here = places[at]
-            for term, score in scores[match.document_id].items():
-                here[term] = max(here.get(term, 0.0), share * score)
-            if not distance or at not in times:
+            at = conversation, place + distance
+            here = places.get(at)
+            if here is None:
+                places[at] = {term: share * score for term, score in own}
                 times[at] = match.time
-    totals = {at: sum(terms.values()) for at, terms in places.items()}
+                continue
+            for term, score in own:
+                lent = share * score
+                if lent > here.get(term, 0.0):
+                    here[term] = lent
+            if not distance:
+                times[at] = match.time
+    order = sorted((-sum(terms.values()), -times[at], at) for at, terms in places.items())
     direct = {document_id: sum(terms.values()) for document_id, terms in scores.items()}
-    return Ranked(sorted(totals, key=lambda at: (-totals[at], -times[at], at)), direct)
+    return Ranked([place_in(*at) for _, _, at in order], direct)
 
 
 def fused(*rankings: Ranked) -> Ranked:

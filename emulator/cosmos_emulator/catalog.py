@@ -6,7 +6,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from . import rids
+from . import query, rids
 from .clock import Clock
 from .containers import Container, complete
 from .documents import SYSTEM_PROPERTIES, check_id, dumps
@@ -123,10 +123,14 @@ class Catalog:
         definition = _without_system_properties(definition)
         if kind == "colls":
             definition = complete(definition)
+        number = None
         with self._storage.writing() as connection:
             resource = self._insert(connection, kind, parent, definition)
             if kind == "colls":
-                self._storage.add_container(resource.rid, max(ranges, self._partitions))
+                number = self._storage.add_container(resource.rid, max(ranges, self._partitions))
+        if number is not None:
+            for path in query.indexed_arrays(definition["indexingPolicy"]):
+                self._storage.ensure_array_index(number, path)
         return resource
 
     def split(self, name: str) -> None:

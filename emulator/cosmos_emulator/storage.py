@@ -42,7 +42,8 @@ CREATE TABLE uniques_{n} (
 CREATE INDEX uniques_{n}_by_seq ON uniques_{n} (seq);
 """
 
-# Made for the first query that asks what an array contains: SQLite keeps it up to date.
+# Made with a container whose policy names the array, or for the first query that asks what it
+# contains: SQLite keeps it up to date.
 _TEXTS = "SELECT value, new.seq FROM json_each(new.body, {path}) WHERE type = 'text'"
 _ARRAYS = (
     "CREATE TABLE {name} (value TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (value, seq))"

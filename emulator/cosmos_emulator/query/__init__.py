@@ -4,7 +4,7 @@ from .description import Split, describe, speaks_of, split
 from .engine import Page, Source, Verbatim, run
 from .errors import ContinuationError, QueryError
 from .indexing import check_order
-from .ordering import array_lookup, index_terms, sql_order_terms
+from .ordering import array_lookup, index_terms, indexed_arrays, sql_order_terms
 
 __all__ = [
     "ContinuationError",
@@ -17,6 +17,7 @@ __all__ = [
     "check_order",
     "describe",
     "index_terms",
+    "indexed_arrays",
     "run",
     "speaks_of",
     "split",

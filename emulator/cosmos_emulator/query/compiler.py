@@ -84,7 +84,7 @@ def compile_expression(node: nodes.Expression, scope: Scope) -> Evaluate:
         case nodes.And(operands):
             return _logical([compile_expression(part, scope) for part in operands], decisive=False)
         case nodes.Or(operands):
-            return _logical([compile_expression(part, scope) for part in operands], decisive=True)
+            return _disjunction(operands, scope)
         case nodes.Not(operand):
             return _not(compile_expression(operand, scope))
         case nodes.Coalesce(left, right):
@@ -228,6 +228,38 @@ def _logical(operands: list[Evaluate], *, decisive: bool) -> Evaluate:
         return result
 
     return evaluate
+
+
+def _disjunction(operands: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:
+    """OR. One that looks for several texts in one array finds the array once."""
+    general = _logical([compile_expression(part, scope) for part in operands], decisive=True)
+    arrays = [_array_searched(part) for part in operands]
+    if arrays[0] is None or any(each is None or each[0] != arrays[0][0] for each in arrays):
+        return general
+    array = compile_expression(arrays[0][0], scope)
+    wanted = [compile_expression(each[1], scope) for each in arrays if each is not None]
+
+    def evaluate(row: Row) -> Any:
+        items = array(row)
+        if type(items) is not list:
+            return general(row)
+        for each in wanted:
+            text = each(row)
+            if type(text) is not str:
+                return general(row)
+            if text in items:  # nothing but the same text is equal to a text
+                return True
+        return False
+
+    return evaluate
+
+
+def _array_searched(node: nodes.Expression) -> tuple[nodes.Expression, nodes.Expression] | None:
+    """What is looked for in which array, if the expression does just that."""
+    match node:
+        case nodes.Call("ARRAY_CONTAINS", (array, item)):
+            return array, item
+    return None
 
 
 def _not(operand: Evaluate) -> Evaluate:

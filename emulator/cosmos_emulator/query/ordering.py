@@ -11,7 +11,7 @@ slack, since SQLite does not promise to read a decimal to the last bit.
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,6 +45,14 @@ def json_path(path: tuple[str, ...]) -> str:
     if not path or not all(_PLAIN_NAME.fullmatch(name) for name in path):
         return ""
     return "'$" + "".join(f'."{name}"' for name in path) + "'"
+
+
+def indexed_arrays(policy: Mapping[str, Any]) -> list[str]:
+    """The JSON paths, in quotes, of the arrays whose items a container's policy names."""
+    paths = (str(each.get("path")) for each in policy.get("includedPaths") or [])
+    named = (path.removesuffix("/[]/?") for path in paths if path.endswith("/[]/?"))
+    found = (json_path(tuple(name.strip('"') for name in path.split("/")[1:])) for path in named)
+    return [path for path in found if path]
 
 
 def contains_any(at: str, count: int) -> str:
