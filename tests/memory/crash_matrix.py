@@ -23,7 +23,7 @@ from typing import Any
 from google.adk.events import Event
 
 from cosmos_emulator import Emulator
-from cosmosservice import CosmosMemoryService
+from cosmosservice import CosmosMemoryService, CosmosSessionService
 from cosmosservice.memory import documents
 from cosmosservice.memory.documents import chunk_ids
 from tests.memory.raw import documents_of
@@ -59,6 +59,7 @@ class Process:
         self.service = CosmosMemoryService.embedded(self.wire, ensure="never")  # type: ignore[arg-type]
         account = self.service._account
         account._io = _SharedLoop(account._io._new_host)
+        self.sessions = CosmosSessionService(account=account, memory=self.service)
 
     def kill(self) -> None:
         self.wire.dead = True
@@ -78,6 +79,7 @@ class Stage:
 def _empty_store() -> bytes:
     async def open_and_close(emulator: Emulator) -> None:
         await CosmosMemoryService.embedded(emulator).search_memory(**WHO, query="nothing")
+        await CosmosSessionService.embedded(emulator).list_sessions(app_name="app")
 
     with Emulator() as emulator:
         worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
@@ -86,7 +88,7 @@ def _empty_store() -> bytes:
         return emulator._storage._connection.serialize()
 
 
-Run = Callable[[CosmosMemoryService], Awaitable[Any]]
+Run = Callable[[Process], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -98,22 +100,41 @@ class Operation:
     run: Run
     before: View
     after: View
+    in_background: bool = False  # a caller is not told whether it was done
 
 
-async def nothing(service: CosmosMemoryService) -> None:
-    await service.search_memory(**WHO, query="connect")
+async def nothing(process: Process) -> None:
+    await process.service.search_memory(**WHO, query="connect")
 
 
-async def stored(service: CosmosMemoryService) -> None:
-    await service.add_session_to_memory(session(*FIRST))
+async def stored(process: Process) -> None:
+    await process.service.add_session_to_memory(session(*FIRST))
 
 
-async def stored_large(service: CosmosMemoryService) -> None:
-    await service.add_session_to_memory(session(FIRST[0], BULKY))
+async def stored_large(process: Process) -> None:
+    await process.service.add_session_to_memory(session(FIRST[0], BULKY))
 
 
 def add_session(*events: Event) -> Run:
-    return lambda service: service.add_session_to_memory(session(*events))
+    return lambda process: process.service.add_session_to_memory(session(*events))
+
+
+async def appended(process: Process) -> None:
+    made = await process.sessions.create_session(**WHO, session_id="s")
+    for each in FIRST:
+        await process.sessions.append_event(made, each.model_copy())
+    await process.sessions.flush()
+
+
+async def append_turn(process: Process) -> None:
+    """What the session lacks, and an event in which nothing is said: with it follows what an
+    earlier attempt has appended and not remembered."""
+    found = await process.sessions.get_session(**WHO, session_id="s")
+    assert found is not None
+    there = ids(*found.events)
+    for each in [*(turn for turn in TURN if turn.id not in there), Event(author="user")]:
+        await process.sessions.append_event(found, each.model_copy())
+    await process.sessions.flush()
 
 
 def ids(*events: Event) -> View:
@@ -133,35 +154,43 @@ OPERATIONS = [
     Operation(
         "add events",
         stored,
-        lambda service: service.add_events_to_memory(**WHO, events=TURN, session_id="s"),
+        lambda process: process.service.add_events_to_memory(**WHO, events=TURN, session_id="s"),
         ids(*FIRST),
         ids(*FIRST, *TURN),
     ),
     Operation(
         "delete a memory",
         stored,
-        lambda service: service.delete_memory(**WHO, memory_id="first"),
+        lambda process: process.service.delete_memory(**WHO, memory_id="first"),
         ids(*FIRST),
         ids(FIRST[1]),
     ),
     Operation(
         "delete a large memory",
         stored_large,
-        lambda service: service.delete_memory(**WHO, memory_id="bulky"),
+        lambda process: process.service.delete_memory(**WHO, memory_id="bulky"),
         ids(FIRST[0], BULKY),
         ids(FIRST[0]),
     ),
     Operation(
         "purge a session",
         stored_large,
-        lambda service: service.purge_memories(**WHO, session_id="s"),
+        lambda process: process.service.purge_memories(**WHO, session_id="s"),
         ids(FIRST[0], BULKY),
         ids(),
     ),
     Operation(
+        "append a turn",
+        appended,
+        append_turn,
+        ids(*FIRST),
+        ids(*FIRST, *TURN),
+        in_background=True,
+    ),
+    Operation(
         "purge a user",
         stored_large,
-        lambda service: service.purge_memories(**WHO),
+        lambda process: process.service.purge_memories(**WHO),
         ids(FIRST[0], BULKY),
         ids(),
     ),
@@ -184,10 +213,10 @@ def requests_of(operation: Operation) -> int:
 
     async def record() -> int:
         stage = Stage()
-        await operation.prepare(stage.victim.service)
+        await operation.prepare(stage.victim)
         _expect(await _look(stage) == operation.before, "it begins otherwise")
         stage.emulator.clear_requests()
-        await operation.run(stage.victim.service)
+        await operation.run(stage.victim)
         sent = len(stage.emulator.requests)
         _expect(await _look(stage) == operation.after, "it leads elsewhere")
         return sent
@@ -217,18 +246,18 @@ async def _play(case: Case) -> None:
     stage = Stage()
     if fault.in_block:
         await stage.victim.service.__aenter__()
-    await operation.prepare(stage.victim.service)
+    await operation.prepare(stage.victim)
     told = await _first(operation, stage, fault, case.place)
     stage.emulator.faults.clear()
     allowed = {"ok"} if fault.bearable else {"ok"} | GIVEN_UP | NO_ANSWER
     _expect(told in allowed, f"the caller was told {told}")
     seen = await _look(stage)
-    if told == "ok":
+    if told == "ok" and not operation.in_background:
         _expect(seen == operation.after, f"after an answer a reader sees {set(seen)}")
     both = operation.before, operation.after
     _expect(both[0] & both[1] <= seen <= both[0] | both[1], f"a reader sees {set(seen)}")
     process = stage.fresh() if stage.victim.wire.dead else stage.victim
-    await operation.run(process.service)
+    await operation.run(process)
     seen = await _look(stage)
     _expect(seen == operation.after, f"when tried again, a reader sees {set(seen)}")
     _check_raw(stage, operation)
@@ -243,7 +272,7 @@ async def _first(operation: Operation, stage: Stage, fault: Fault, place: int) -
 
     async def first() -> str:
         await started.wait()
-        return await attempt(operation.run(stage.victim.service))
+        return await attempt(operation.run(stage.victim))
 
     task = asyncio.create_task(first())
     fault.arm(stage, task, place)  # type: ignore[arg-type]

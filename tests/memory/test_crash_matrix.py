@@ -22,7 +22,8 @@ def small_documents(monkeypatch):
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_no_failure_of_a_request_breaks_a_guarantee(operation):
     every = list(crash_matrix.cases([operation]))
-    chosen = every[:: 1 if len(every) < 30 else 5]  # two or three faults at each request, in turn
+    step = 1 if len(every) < 30 else 5 if len(every) < 150 else 11
+    chosen = every[::step]  # faults take turns; make crash-matrix plays all of them
     assert len(chosen) >= 8
     problems = [problem for problem in map(crash_matrix.run, chosen) if problem]
     assert not problems, "\n".join(problems[:10])
