@@ -16,14 +16,13 @@ from typing import IO, Any
 
 from google.adk.sessions import Session
 
-from cosmosservice.cli.console import Problem
+from cosmosservice.cli.console import Problem, json_line
 from cosmosservice.data_converters import (
     decode_state,
     encode_state,
     event_to_fields,
     fields_to_event,
     from_json,
-    to_json,
 )
 
 HEAD = {"format": "cosmosservice-sessions", "version": 1}
@@ -31,12 +30,16 @@ HEAD = {"format": "cosmosservice-sessions", "version": 1}
 
 async def write(sessions: AsyncIterator[Session], file: IO[bytes]) -> AsyncIterator[Session]:
     """Yields each session after it was written, whole."""
-    file.write(to_json(HEAD) + b"\n")
+    file.write(_line(HEAD))
     async for session in sessions:
         for line in session_lines(session):
-            file.write(to_json(line) + b"\n")
+            file.write(_line(line))
         file.flush()
         yield session
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json_line(value).encode() + b"\n"
 
 
 def session_lines(session: Session) -> Iterator[dict[str, Any]]:

@@ -152,11 +152,15 @@ def to_go_on(words: Sequence[object], options: Mapping[str, object], uri: str | 
 
 
 def print_json(value: Any) -> None:
+    click.echo(json_line(value))
+
+
+def json_line(value: Any) -> str:
     """One value, one line. A terminal gets nothing that it would take for a command."""
     from cosmosservice.data_converters import to_json
 
     text = to_json(value).decode("utf-8", "backslashreplace")
-    click.echo(CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text))
+    return CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

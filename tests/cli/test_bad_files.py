@@ -74,6 +74,7 @@ def test_nothing_that_a_terminal_would_obey_is_printed(command, tmp_path, option
         command("sessions", "list", *options),
         command("sessions", "show", *name, HOSTILE, *options),
         command("sessions", "diff", *name, HOSTILE, "0", "1", *options),
+        command("sessions", "export"),
     ):
         assert shown.code == 0
         assert not set(shown.out) & set(HOSTILE) - set("[31mred2Jevil")
