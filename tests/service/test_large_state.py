@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from cosmosservice import CosmosSessionService
 from cosmosservice.errors import StaleSessionError
 from tests.support.adk import event, reload
 from tests.support.raw import raw_store
@@ -168,13 +167,3 @@ async def test_a_refused_append_stores_no_large_value(open_service, emulator):
         await other.append_event(stale, event("y", delta={"k": text(100_000)}))
     await other.flush()
     assert values(emulator) == []
-
-
-async def test_a_damaged_value_is_an_error_that_says_so(open_service, emulator):
-    service = open_service()
-    await service.create_session(**THIS, state={"k": text(100_000)})
-    with raw_store(emulator) as raw:
-        raw.sessions.put(raw.sessions.one(document_type="state_value") | {"data": "AAAA"})
-    with pytest.raises(Exception, match="is damaged") as told:
-        await CosmosSessionService.embedded(emulator).get_session(**THIS)
-    assert type(told.value).__name__ == "StorageError"

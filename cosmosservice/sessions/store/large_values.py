@@ -42,7 +42,20 @@ TOGETHER: Final = 1_000_000
 # A value with less is never worth a document of its own.
 LEAST: Final = 400
 
+_LOST: Final = object()  # stands for a value that cannot be read
+
 _AT_ONCE = 8
+
+
+class DamagedValueError(StorageError):
+    """A large value is there, but cannot be read."""
+
+    def __init__(self, key: ValuesKey, reason: str) -> None:
+        super().__init__(
+            f"A large value of the state in document {key.document_id!r} is damaged:"
+            f" {reason}. Write the key again."
+        )
+        self.reason = reason
 
 
 class _Value:
@@ -117,13 +130,37 @@ class LargeValues:
         self._cache.put(ref["sha256"], _Value(raw))
         return ref
 
-    async def whole(self, key: ValuesKey, state: State) -> Document:
-        """All values. Raises NotFound if one is gone: then the state is no longer the newest."""
+    async def whole(self, key: ValuesKey, state: State, *, without_lost: bool = False) -> Document:
+        """All values. Raises NotFound if one is not found: then the state may not be the newest.
+        `without_lost` is for the newest: values that are damaged, or gone as a probe proves, are
+        logged and left out."""
         if not state.large:
             return state.inline
         names = list(state.large)
-        loaded = await together(*(self._load(key, state.large[name]) for name in names))
-        return state.inline | dict(zip(names, loaded, strict=True))
+        load = self._load_or_lose if without_lost else self._load
+        loaded = await together(*(load(key, state.large[name]) for name in names))
+        found = {
+            name: value for name, value in zip(names, loaded, strict=True) if value is not _LOST
+        }
+        return state.inline | found
+
+    async def _load_or_lose(self, key: ValuesKey, ref: Any) -> Any:
+        try:
+            return await self._load(key, ref)
+        except DamagedValueError as problem:
+            reason = problem.reason
+        except NotFound:
+            ids = _ids(key, ref)
+            if all(await together(*(self._container.probe(each, key.user_id) for each in ids))):
+                raise  # it was lag
+            reason = "it is missing"
+        logger.error(
+            "A large value of a state cannot be read: %s. Its documents are %s…. The state is read"
+            " without it; write the key again.",
+            reason,
+            key.value_range[0],
+        )
+        return _LOST
 
     async def _load(self, key: ValuesKey, ref: Any) -> Any:
         known: _Value | None = self._cache.get(ref.get("sha256")) if isinstance(ref, dict) else None
@@ -133,10 +170,7 @@ class LargeValues:
                 found = await together(*(self._container.read(each, key.user_id) for each in ids))
                 known = _Value(await unpack(found, ref))
             except (Damaged, KeyError) as problem:
-                raise StorageError(
-                    f"A large value of the state in document {key.document_id!r} is damaged:"
-                    f" {problem}. Write the key again."
-                ) from None
+                raise DamagedValueError(key, str(problem)) from None
             self._cache.put(ref["sha256"], known)
         return from_json(known.raw)
 

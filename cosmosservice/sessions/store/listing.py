@@ -12,13 +12,18 @@ from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
-from cosmosservice.sessions.store.large_values import LargeValues
+from cosmosservice.sessions.store.large_values import DamagedValueError, LargeValues
 from cosmosservice.sessions.store.pages import Latest, Position, Wanted
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.queries import COUNTED, USER_STATES
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.sessions.store.snapshot import Snapshot
-from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments, parse_state
+from cosmosservice.sessions.store.state_documents import (
+    NO_CHANGES,
+    StateDocument,
+    StateDocuments,
+    parse_state,
+)
 from cosmosservice.sessions.store.titles import title_of
 
 _AT_ONCE = 16
@@ -133,16 +138,16 @@ class Listing:
         self, key: SessionKey, body: Document, shared: Pair[StateDocument]
     ) -> Snapshot:
         document = SessionDocument(key, body, "")
-        try:
-            state = await self._values.whole(key, document.state)
-            changes = await self._documents.initial_changes(document)
-        except NotFound:  # a large value was replaced since the list was read
-            newer = await self._documents.read(key)
-            document = newer if newer is not None else SessionDocument(key, body, "")
-            state, changes = document.state.inline, Pair({}, {})
-            if newer is not None:
-                state = await self._values.whole(key, newer.state)
-                changes = await self._documents.initial_changes(newer)
+        state, changes = document.state.inline, NO_CHANGES
+        for last in (False, True):
+            try:
+                state = await self._values.whole(key, document.state, without_lost=last)
+                changes = await self._documents.initial_changes(document)
+                break
+            except (NotFound, DamagedValueError):  # replaced since the list was read, or lost
+                await self._documents.probe(key)
+                document = await self._documents.read(key) or document
+                state = document.state.inline
         return Snapshot(
             key,
             None,

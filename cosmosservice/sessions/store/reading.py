@@ -22,7 +22,7 @@ from cosmosservice.sessions.store.compaction import Loading, fits
 from cosmosservice.sessions.store.documents import ACTIVE, FORKING, RESTORING
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import Marker, SessionKey, StateKey
-from cosmosservice.sessions.store.large_values import LargeValues
+from cosmosservice.sessions.store.large_values import DamagedValueError, LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.log_view import LogView, LogViews
 from cosmosservice.sessions.store.projector import Projector, report_damage
@@ -47,6 +47,7 @@ class _Call:
 
     lost_up_to: int = 0  # records that are missing up to this place are known to be lost
     since_compaction: bool = False
+    misses: int = 0  # of large values
     has_lost_apart: bool = False  # records that are missing before the others are lost
 
 
@@ -136,9 +137,10 @@ class SessionReader:
                 return None
             try:
                 return await self._snapshot(
-                    document, Pair(user, app), records, newest_events, apart
+                    document, Pair(user, app), records, newest_events, apart, call
                 )
-            except NotFound:  # a large value was replaced since
+            except (NotFound, DamagedValueError):  # a large value was replaced since, or is lost
+                call.misses += 1
                 await self._documents.probe(key)
         raise UnavailableError(
             f"{current_operation.get()}: the documents of session {key.session_id!r} were read"
@@ -171,13 +173,17 @@ class SessionReader:
         records: list[Record],
         count: int | None,
         apart: list[Record],
+        call: _Call,
     ) -> Snapshot:
-        """Raises NotFound if a large value is gone."""
+        """Raises NotFound if a large value is not found, and DamagedValueError; but not after
+        several attempts, each with the newest document: then the value is lost."""
         key, new = document.key, after(records, document.revision)
         known = self._views.take(key, document.incarnation, document.first_seq, records, apart)
         initial = await self._documents.initial_changes(document)
         changes = initial.map(newest, known.changes)
-        state = await self._values.whole(key, fold(document.state, new))
+        state = await self._values.whole(
+            key, fold(document.state, new), without_lost=call.misses > 2
+        )
         of_user = await self._states.whole(shared.user, changes.user)
         of_app = await self._states.whole(shared.app, changes.app)
         late = new or any(shared.map(StateDocument.missing, changes)) or _turned(document, known)

@@ -7,6 +7,7 @@ order does not matter, so anybody may apply anything again: an append, a repair,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,7 @@ from cosmosservice.scopes import Pair
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import ITEM_LIMIT, state_document
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
-from cosmosservice.sessions.store.large_values import LargeValues, least_size
+from cosmosservice.sessions.store.large_values import DamagedValueError, LargeValues, least_size
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state import State
 
@@ -144,14 +145,23 @@ class StateDocuments:
         return self._remember(parse_state(key, found))
 
     async def whole(self, document: StateDocument, changes: Changes) -> Document:
-        """All values, with the changes applied. A value that is gone was replaced by a newer one,
-        which is in a newer version of the document."""
+        """All values, with the changes applied, but for those that are lost. One that is not found
+        was replaced by a newer one, if there is a newer version of the document."""
+        newest_one = False
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
-            try:
-                return await self._values.whole(document.key, document.overlaid(changes))
-            except NotFound:
-                document = await self.read_newest(document.key)
+            found: Document | None = None
+            with contextlib.suppress(NotFound, DamagedValueError):
+                found = await self._values.whole(
+                    document.key, document.overlaid(changes), without_lost=newest_one
+                )
+            if found is not None and not newest_one:
+                return found
+            again = await self.read_newest(document.key)
+            newest_one = again.etag == document.etag
+            if found is not None and newest_one:
+                return found
+            document = again
         raise StorageError(
             f"A large value of the {document.key.scope}: state of {document.key.app_name!r} is"
             " missing from the store. Write the key again."

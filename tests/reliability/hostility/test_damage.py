@@ -391,3 +391,34 @@ async def test_a_page_of_nothing_but_damaged_documents_does_not_end_the_list(
 async def neighbour_is_whole_but_for_app_state(service):
     found = await service.get_session(**OTHER)
     assert texts(found) == [f"event {number}" for number in range(EVENTS)]
+
+
+# --- large values
+
+LARGE = "x" * 40_000
+
+
+@pytest.mark.parametrize("way", ["another text", "no text", "gone"])
+@pytest.mark.parametrize("scope", ["", "user:", "app:"])
+async def test_a_large_value_that_is_lost_hides_nothing_else(
+    session, open_service, raw, caplog, scope, way
+):
+    writer, key = open_service(), f"{scope}large"
+    made = await reload(writer, session)
+    await writer.append_event(made, event("sixth", delta={key: LARGE, "k0": "kept"}))
+    await writer.flush()
+    (value,) = raw.sessions.all(document_type="state_value")
+    if way == "gone":
+        raw.sessions.remove(value)
+    else:
+        raw.sessions.put(value | {"data": "eJwLSS0uAQAGzQH6" if way == "another text" else 7})
+    service = open_service()
+    found = await service.get_session(**THIS)
+    assert (key in found.state, found.state["k0"], len(found.events)) == (False, "kept", EVENTS + 1)
+    listed = (await service.list_sessions(app_name="app")).sessions
+    assert sorted(each.user_id for each in listed) == ["other", "user"]
+    assert "A large value of a state cannot be read" in caplog.text
+    if scope != "app:":
+        await neighbour_is_whole(service)
+    await service.append_event(found, event("seventh", delta={key: "again"}))
+    assert (await open_service().get_session(**THIS)).state[key] == "again"
