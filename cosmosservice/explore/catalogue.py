@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cosmosservice.cosmos_session_service import CosmosSessionService
 
 PAGE: Final = 50
+_MOST_APPS: Final = 200  # that are offered for a search
 EVER: Final = sys.float_info.max
 
 # A search for a text looks at sessions one by one. So many at a time, until half a page is found:
@@ -124,7 +125,8 @@ class Catalogue:
             "list_sessions", lambda store: store.listing.latest(search, limit, continuation)
         )
         rows = [row for body in found if (row := _row(body)) is not None]
-        self._apps.update(row.key.app_name for row in rows)
+        if len(self._apps) < _MOST_APPS:
+            self._apps.update(row.key.app_name for row in rows)
         return rows, following
 
     async def version(self, search: Search) -> str:

@@ -6,6 +6,7 @@ import base64
 import mimetypes
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from google.adk.events import Event
@@ -18,6 +19,8 @@ from cosmosservice.explore.texts import brief, shortened, value_text
 # Types that a browser shows and that cannot act. An SVG can.
 IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_BYTES: Final = 4_000_000  # of one page
+_CHANGE: Final = 300  # characters of a value that an event has set
+_CHANGES: Final = 50
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Item:
     by_user: bool
     blocks: list[Block]
     size: int
-    changes: list[tuple[str, str]] = field(default_factory=list)  # of the state
+    changes: list[tuple[str, str]] = field(default_factory=list)  # of the state: the first ones
     tokens: tuple[int, int] = (0, 0)  # in, out
 
 
@@ -109,7 +112,7 @@ def _item(entry: Entry, budget: ImageBudget) -> Item:
         event.author == "user",
         list(_blocks(event, budget)),
         entry.size,
-        [(str(key), value_text(value)) for key, value in delta.items()],
+        [(str(key), value_text(value, _CHANGE)) for key, value in islice(delta.items(), _CHANGES)],
         tokens_of(event),
     )
 
@@ -157,7 +160,7 @@ def part_blocks(part: types.Part, budget: ImageBudget) -> Iterator[Block]:
 def _call(call: types.FunctionCall) -> Block:
     given = call.args or {}
     preview = ", ".join(f"{name}: {value_text(value)}" for name, value in given.items())
-    return Block("call", value_text(given, 2), f"Calls {call.name}", brief(preview))
+    return Block("call", value_text(given, indent=2), f"Calls {call.name}", brief(preview))
 
 
 def _result(answer: types.FunctionResponse) -> Block:
@@ -165,7 +168,7 @@ def _result(answer: types.FunctionResponse) -> Block:
     failed = isinstance(response, dict) and bool(response.get("error"))
     return Block(
         "failure" if failed else "result",
-        value_text(response, 2),
+        value_text(response, indent=2),
         f"{answer.name} {'failed' if failed else 'returned'}",
         brief(value_text(response)),
     )

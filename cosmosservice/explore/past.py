@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MISSING: Final = object()
 STRETCH: Final = 200  # records that are read at a time
+_MOST_KEYS: Final = 300
+_WAS: Final = 1_000  # characters of an earlier value
 _KEPT_BYTES: Final = 32 * 1024 * 1024
 
 Mark = Literal["", "new", "changed", "removed"]
@@ -41,7 +43,7 @@ class Value:
     @property
     def was(self) -> str | None:
         """What a changed key had before."""
-        return None if self.before is MISSING else value_text(self.before)
+        return None if self.before is MISSING else value_text(self.before, _WAS)
 
 
 def compared(before: dict[str, Any], after: dict[str, Any]) -> list[Value]:
@@ -50,6 +52,12 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> list[Value]:
         _value(key, before.get(key, MISSING), after.get(key, MISSING))
         for key in sorted(before.keys() | after.keys())
     ]
+
+
+def shown(values: list[Value]) -> tuple[list[Value], int]:
+    """As many as a page takes, those that have changed before others, and how many are left out."""
+    chosen = sorted(values, key=lambda each: not each.mark)[:_MOST_KEYS]
+    return sorted(chosen, key=lambda each: each.key), len(values) - len(chosen)
 
 
 def _value(key: str, before: Any, after: Any) -> Value:

@@ -12,7 +12,7 @@ from google.adk.errors.input_validation_error import InputValidationError
 from cosmosservice.explore.addresses import number_of, user_of
 from cosmosservice.explore.catalogue import Catalogue, Search
 from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
-from cosmosservice.explore.past import compared
+from cosmosservice.explore.past import compared, shown
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import memory_of
 from cosmosservice.sessions.store.keys import SessionKey
@@ -68,7 +68,7 @@ class People:
         return self._rendering.page(
             "user.html",
             key=key,
-            values=compared(state, state),
+            state=shown(compared(state, state)),
             found=await self._catalogue.find(wanted, _SESSIONS),
             searched=searched,
             memories=await self._memories(key, searched),

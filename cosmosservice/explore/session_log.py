@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -11,11 +12,16 @@ from google.adk.sessions.state import State
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters.state_scopes import Scoped, merged
-from cosmosservice.errors import SessionNotFoundError
+from cosmosservice.errors import SessionNotFoundError, UnavailableError
+from cosmosservice.hosting.concurrency import together
+from cosmosservice.scopes import Pair
 from cosmosservice.sessions.session_objects import event_object
-from cosmosservice.sessions.store.documents import DELETED
+from cosmosservice.sessions.store.documents import ACTIVE, DELETED, FORKING, RESTORING
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.records import Record
+from cosmosservice.sessions.store.records import Record, is_deleted
+from cosmosservice.sessions.store.retention import expired
+from cosmosservice.sessions.store.session_documents import SessionDocument, fold
+from cosmosservice.sessions.store.state_documents import StateDocument, newest, record_changes
 
 if TYPE_CHECKING:
     from cosmosservice.cosmos_session_service import CosmosSessionService
@@ -23,6 +29,8 @@ if TYPE_CHECKING:
 
 PAGE: Final = 50  # events
 _ENVELOPE: Final = 400  # bytes that the log adds to an event, about
+_SHOWN: Final = (ACTIVE, DELETED, RESTORING, FORKING)
+_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -94,26 +102,45 @@ class SessionLog:
         return head
 
     async def _head(self, store: SessionStore) -> Head | None:
-        document = await store.reader.current(self._key)
-        snapshot = None if document is None else await store.reader.read(self._key, 0)
-        if document is not None and snapshot is not None and snapshot.marker is not None:
-            last, time, state = snapshot.marker.seq, snapshot.last_update_time, snapshot.state
-        else:
-            document = await store.documents.read(self._key)
-            if document is None or document.status != DELETED:
+        """What a get would return. But looking at a session does not repair, complete or renew
+        anything."""
+        for _ in range(_ATTEMPTS):
+            document, *shared = await together(
+                store.documents.read(self._key), *map(store.states.read, self._key.shared)
+            )
+            if document is None or document.status not in _SHOWN:
                 return None
-            last, time = document.revision, document.last_update_time
-            state = Scoped(await store.values.whole(self._key, document.state))
+            if expired(document.body, store.clock.now()):
+                return None
+            with contextlib.suppress(NotFound):  # a large value was replaced since
+                return await self._read_head(store, document, Pair(*shared))
+        raise UnavailableError("The session changes faster than it can be read.")
+
+    async def _read_head(
+        self, store: SessionStore, document: SessionDocument, shared: Pair[StateDocument]
+    ) -> Head:
+        key = self._key
+        new = await store.log.read(key, document.incarnation, after=document.revision)
+        initial = await store.documents.initial_changes(document)
+        changes = initial.map(newest, record_changes(new))
+        state = Scoped(
+            await store.values.whole(key, fold(document.state, new)),
+            Pair(
+                await store.states.whole(shared.user, changes.user),
+                await store.states.whole(shared.app, changes.app),
+            ),
+        )
         title = document.body.get("title")
+        turned = is_deleted(new)
         return Head(
-            self._key,
+            key,
             document.incarnation,
             document.first_seq - 1,
-            last,
+            new[-1].seq if new else document.revision,
             title if isinstance(title, str) else "",
-            time,
+            new[-1].timestamp if new else document.last_update_time,
             merged(state),
-            deleted=document.status == DELETED,
+            deleted=document.status == DELETED if turned is None else turned,
         )
 
     async def version(self) -> str:

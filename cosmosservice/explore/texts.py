@@ -30,11 +30,11 @@ def _code(found: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = LONGEST) -> str:
     """What is endless is cut. The raw document has all of it."""
-    if len(text) <= LONGEST:
+    if len(text) <= longest:
         return text
-    return f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"
+    return f"{text[:longest]} … ({len(text) - longest:,} more characters)"
 
 
 def brief(text: str) -> str:
@@ -43,12 +43,15 @@ def brief(text: str) -> str:
     return line if len(line) <= _BRIEF else f"{line[:_BRIEF].rstrip()} …"
 
 
-def value_text(value: Any, indent: int | None = None, *, whole: bool = False) -> str:
+def whole_text(value: Any, indent: int | None = None) -> str:
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=indent)
+        return json.dumps(value, ensure_ascii=False, indent=indent)
     except (TypeError, ValueError, RecursionError):
-        text = repr(value)
-    return text if whole else shortened(text)
+        return repr(value)
+
+
+def value_text(value: Any, longest: int = LONGEST, indent: int | None = None) -> str:
+    return shortened(whole_text(value, indent), longest)
 
 
 def moment(timestamp: float) -> str:

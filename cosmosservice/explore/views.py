@@ -8,10 +8,10 @@ from aiohttp import web
 
 from cosmosservice.explore.addresses import number_of, search_of, session_of
 from cosmosservice.explore.conversation import turns
-from cosmosservice.explore.past import Past, compared
+from cosmosservice.explore.past import Past, compared, shown
 from cosmosservice.explore.rendering import session_parameters, url
 from cosmosservice.explore.session_log import PAGE, Head, LogPage, SessionLog
-from cosmosservice.explore.texts import counted, value_text
+from cosmosservice.explore.texts import counted, whole_text
 from cosmosservice.sessions.store.documents import DELETED
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class Views:
                 told = f"not changed by event {point}" if point > head.first else "at the beginning"
         return {
             "at": point,
-            "values": values,
-            "shared": compared(head.shared_state, head.shared_state),
+            "state": shown(values),
+            "shared": shown(compared(head.shared_state, head.shared_state)),
             "told": told,
         }
 
@@ -117,5 +117,5 @@ class Views:
             document = await log.document()
         else:
             document = await log.event_document(head, revision)
-        text = value_text(document, 2, whole=True)
+        text = whole_text(document, 2)
         return self._rendering.page("raw.html", head=head, revision=revision, text=text)

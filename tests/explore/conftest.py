@@ -32,6 +32,6 @@ async def visit(emulator):
             )
             async with http.get(address) as response:
                 assert response.status == 200
-            return Visitor(http, address, explorer, service, options.get("companions"))
+            return Visitor(http, address, explorer, service, options.get("companions"), meter)
 
         yield open_page

@@ -9,9 +9,9 @@ import re
 class Visitor:
     """Somebody with a browser that has opened the page."""
 
-    def __init__(self, http, address, explorer, service, companions):
+    def __init__(self, http, address, explorer, service, companions, meter):
         self.http, self.explorer, self.service = http, explorer, service
-        self.address, self.companions = address, companions
+        self.address, self.companions, self.meter = address, companions, meter
         self.origin = address.partition("/open")[0]
 
     async def answer(self, path, **options):

@@ -8,21 +8,13 @@ import aiohttp
 import pytest
 from google.genai import types
 
+from cosmosservice import CosmosSessionService
 from tests.explore.support import names, read
 from tests.support.adk import event
 from tests.support.raw import raw_store
 
-PATHS = [
-    "/",
-    "/session",
-    "/state",
-    "/raw",
-    "/user",
-    "/activity",
-    "/live",
-    "/artifact/content",
-    "/none",
-]
+PAGES = ["/", "/session", "/state", "/raw", "/user", "/artifact", "/activity"]
+PATHS = [*PAGES, "/live", "/artifact/content", "/none"]
 
 
 async def make(service):
@@ -101,6 +93,27 @@ async def test_it_only_reads_unless_it_is_told_to_write(visit):
         status, text = await visitor.post(path, parameters, form)
         assert (status, "read-only" in text) == (403, True)
     assert len(await visitor.service.list_names()) == 1
+
+
+async def test_looking_repairs_renews_and_completes_nothing(visit, emulator):
+    """Not even what the process that wrote it has left to be done."""
+    writer = CosmosSessionService.embedded(emulator)
+    session = await writer.create_session(
+        app_name="shop", user_id="ada-xyzzy", session_id="first", ttl=3600
+    )
+    await writer.append_event(session, event("hello", delta={"k": 1, "user:k": 2}))
+    visitor = await visit(companions=True)
+    page = read(await visitor.get("/session", **names(session)))
+    assert "k new 1" in page
+    assert "user:k 2" in page
+    for path in PAGES:
+        await visitor.answer(path, params=names(session) | {"name": "x", "memory": "hello"})
+    await visitor.service.flush()
+    reads = {"connect", "activity", "get_session", "get_session_at", "get_user_state"}
+    reads |= {"iter_events", "iter_memories", "list_artifact_keys", "list_artifact_versions"}
+    reads |= {"list_sessions", "search_memory"}
+    assert set(visitor.meter.by_operation) <= reads
+    await writer.close()
 
 
 async def test_a_fork_has_the_history_up_to_the_event(visit):

@@ -106,6 +106,19 @@ async def test_the_state_at_an_event_and_what_it_changed(visit):
     assert (status, "The session has the points 0 to 5." in text) == (400, True)
 
 
+async def test_a_large_state_is_shown_in_part(visit):
+    visitor = await visit()
+    state = {f"key {number:04}": "x" * 3_000 for number in range(400)}
+    session = await visitor.service.create_session(app_name="shop", user_id="ada", state=state)
+    delta = {"key 0399": "changed"}
+    await visitor.service.append_event(session, event("hello", delta=delta))
+    page = await visitor.get("/session", **names(session))
+    assert 'key 0399 changed "changed"' in read(page)
+    assert "100 more keys." in read(page)
+    assert "(1,002 more characters)" in read(page)
+    assert len(page) < 1_000_000
+
+
 async def test_a_deleted_session_shows_its_state_too(visit):
     visitor = await visit()
     session = await conversation(visitor.service)

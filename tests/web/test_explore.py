@@ -111,6 +111,7 @@ def screen(browser, width, height):
     # The window of a browser without a head is never narrower than 500 pixels.
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
 
 
 def picture(browser, name):
@@ -241,7 +242,7 @@ def test_the_slider_shows_the_state_at_an_event_and_forks_from_there(page, brows
     until(browser, lambda _: state.get_attribute("data-at") == "5", "the state at 5")
     browser.find_element(By.ID, "back").click()
     until(browser, lambda _: "Fork after event 4" in state.text, "a button to fork")
-    state.find_element(By.TAG_NAME, "button").click()
+    browser.find_element(By.CSS_SELECTOR, "#e4 button").click()
     until(browser, lambda driver: "lisbon-in-may" not in driver.current_url, "the new session")
     seen(browser, "There are two flights")
     assert "Are you still there?" not in text_of(browser)
