@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cosmosservice.explore.catalogue import Catalogue
     from cosmosservice.explore.companions import Companions
     from cosmosservice.explore.rendering import Rendering
+    from cosmosservice.sessions.store.keys import SessionKey
 
 
 class Views:
@@ -82,6 +84,8 @@ class Views:
             follows=at is None and page.later is None and not head.deleted,
             live=url("/live", head.key, version=str(head.last)),
             names=session_parameters(head.key),
+            chosen=at is not None,
+            restore=_restoring(head.key),
             **await self._state(head, at, page),
         )
 
@@ -119,3 +123,9 @@ class Views:
             document = await log.event_document(head, revision)
         text = whole_text(document, 2)
         return self._rendering.page("raw.html", head=head, revision=revision, text=text)
+
+
+def _restoring(key: SessionKey) -> str:
+    """The command that brings a deleted session back."""
+    named = ["--app", key.app_name, "--user", key.user_id, "--", key.session_id]
+    return shlex.join(["cosmosservice", "sessions", "restore", *named])

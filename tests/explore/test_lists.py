@@ -61,7 +61,8 @@ async def test_deleted_sessions_are_listed_apart_and_can_be_read(visit):
     assert listed(await visitor.get("/")) == []
     assert listed(await visitor.get("/", deleted="yes")) == ["gone"]
     page = await visitor.get("/session", app="shop", user="ada", session="gone")
-    assert "This session is deleted." in read(page)
+    told = "This session is deleted. cosmosservice sessions restore --app shop --user ada -- gone"
+    assert told in read(page)
     assert "hello" in read(page)
 
 

@@ -36,12 +36,12 @@ async def long_session(service, count, seed=0):
 
 @pytest.mark.parametrize("again", [False, True])
 async def test_it_is_what_the_service_says(visit, monkeypatch, again):
-    monkeypatch.setattr(past, "STRETCH", 7)
+    monkeypatch.setattr(past, "STRETCH", 5)
     visitor = await visit()
     if again:  # its places do not begin at 1
         await long_session(visitor.service, 5)
         await visitor.service.delete_session(**PLACE)
-    await long_session(visitor.service, 40, seed=1)
+    await long_session(visitor.service, 24, seed=1)
     head = await SessionLog(visitor.service, KEY).head()
     assert (head.first > 0) == again
     past_states = Past(visitor.service)

@@ -235,8 +235,6 @@ def test_the_slider_shows_the_state_at_an_event_and_forks_from_there(page, brows
     assert browser.current_url.endswith("&at=6")
     browser.execute_script("window.scrollTo(0, 0); document.activeElement.blur()")
     picture(browser, "session")
-    dark(browser, True)
-    picture(browser, "session-dark")
 
     browser.find_element(By.TAG_NAME, "body").send_keys("k")
     until(browser, lambda _: state.get_attribute("data-at") == "5", "the state at 5")
