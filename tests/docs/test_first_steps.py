@@ -1,4 +1,4 @@
-"""What the first two pages show runs as a file, and pasted into `python -m asyncio`."""
+"""What the first two pages show runs as a file, and line by line in a REPL."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ CODE = "".join(
     f"{block.text}\n" for page in PAGES for block in blocks(page) if block.kind == "python"
 )
 ENDS = "print('all of it')\n"
+# From 3.13 on, `python -m asyncio` takes a statement of several lines from a terminal alone, where
+# it reads a paste as a whole. The REPL that takes it from a pipe, line by line, is the plain one.
+REPL = ["-m", "asyncio"] if sys.version_info < (3, 13) else ["-i", "-"]
 
 
-@pytest.mark.parametrize("how", ["as a file", "in the asyncio REPL"])
+@pytest.mark.parametrize("how", ["as a file", "in a REPL"])
 def test_the_blocks_run(how, tmp_path):
     file = tmp_path / "first_steps.py"
     file.write_text(CODE + ENDS, encoding="utf-8")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COSMOSDB_")}
     as_file = how == "as a file"
     done = subprocess.run(
-        [sys.executable, *([file] if as_file else ["-m", "asyncio"])],
+        [sys.executable, *([file] if as_file else REPL)],
         input=None if as_file else CODE + ENDS,
         cwd=tmp_path,
         env=environment | {"PYTHON_BASIC_REPL": "1", "PYTHONIOENCODING": "utf-8"},
