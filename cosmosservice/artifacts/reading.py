@@ -145,7 +145,7 @@ def _inline(document: Document) -> bytes:
 
 def damaged(document: Document, problem: str) -> DamagedArtifactError:
     return DamagedArtifactError(
-        f"Version {document.get('version')} of the artifact is damaged: {problem}. Nothing of it"
+        f"Version {document.get('version')} of the artifact is damaged: {problem}. Nothing damaged"
         " was returned. Other versions are not affected."
     )
 

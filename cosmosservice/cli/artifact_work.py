@@ -7,7 +7,7 @@ import dataclasses
 import mimetypes
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -101,16 +101,28 @@ async def get(uri: str | None, artifact: dict[str, Any], output: Path | None) ->
         reader = await service.open_artifact(**artifact)
         if reader is None:
             raise _missing(artifact)
-        with contextlib.ExitStack() as files, bar("bytes") as progress:
-            target: IO[bytes] = sys.stdout.buffer
-            if output is not None:
-                target = files.enter_context(output.open("wb"))
+        with bar("bytes") as progress, _whole_or_nothing(output) as target:
             done = 0
             async for piece in reader:
                 target.write(piece)
                 done += len(piece)
                 progress(done, reader.size)
     err.print(f"Version {reader.version}, {counted(reader.size, 'byte')}.")
+
+
+@contextlib.contextmanager
+def _whole_or_nothing(output: Path | None) -> Iterator[IO[bytes]]:
+    """A file that is gone again if it could not be written to the end; or stdout."""
+    if output is None:
+        yield sys.stdout.buffer
+        return
+    with output.open("wb") as target:
+        try:
+            yield target
+        except BaseException:
+            if output.is_file():
+                output.unlink()
+            raise
 
 
 async def put(

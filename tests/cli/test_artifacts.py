@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from azure.cosmos import CosmosClient
+
+from cosmos_emulator import Emulator
+from tests.support.raw import RawContainer
 
 WHERE = ("--app", "shop", "--user", "ada", "--session", "first")
 
@@ -84,3 +88,17 @@ def test_nothing_is_said_and_nothing_is_made_where_no_store_is(command, folder):
 def test_a_session_without_artifacts_says_so(command, saved):
     elsewhere = ("--app", "other", "--user", "ada", "--session", "first")
     assert command("artifacts", "list", *elsewhere).err.strip() == "No artifacts."
+
+
+def test_get_of_a_damaged_artifact_says_so_and_leaves_no_file(command, saved, folder):
+    with Emulator("store.db") as emulator:
+        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        pieces = RawContainer(
+            client.get_database_client("adk").get_container_client("artifacts"), "scope"
+        )
+        pieces.remove(pieces.one(document_type="piece"))
+        client.close()
+    result = command("artifacts", "get", *WHERE, "tea.png", "-o", "copy.png")
+    assert result.code == 1
+    assert "damaged: piece 0 is missing" in result.err
+    assert not folder.joinpath("copy.png").exists()

@@ -6,10 +6,11 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.runners import Runner
+from google.genai import types
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
-from cosmosservice import CosmosSessionService
+from cosmosservice import CosmosArtifactService, CosmosSessionService
 from cosmosservice.errors import (
     StaleSessionError,
     StateUpdatePendingError,
@@ -180,3 +181,19 @@ async def test_the_account_is_named_unless_it_is_embedded(seen):
     assert span.attributes["server.address"] == "127.0.0.1"
     assert span.attributes["server.port"] == 1
     assert span.attributes["error.type"] == "UnavailableError"
+
+
+async def test_an_artifact_is_in_a_trace_too(emulator, seen):
+    async with CosmosArtifactService.embedded(emulator) as artifacts:
+        await artifacts.save_artifact(
+            app_name="app",
+            user_id="ann",
+            session_id="s",
+            filename="secret plan.txt",
+            artifact=types.Part(text="tea"),
+        )
+    operation = seen.span("save_artifact")
+    assert operation.name == "save_artifact artifacts"
+    assert operation.attributes[CHARGE] > 0
+    assert "create_item artifacts" in [span.name for span in seen.below(operation)]
+    assert "secret" not in str([span.to_json() for span in seen.all_spans])
