@@ -249,13 +249,13 @@ def migrate(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Copy all that a SOURCE_URI holds to TARGET_URI: sessions, memories, artifacts.
+    """Copy sessions, memories and artifacts into a store.
 
-    A source is what `adk web` takes for a service: sqlite:// (sessions, memories, or both),
-    postgresql+asyncpg:// (sessions), file:// (artifacts), cosmosdb:// (all three). The target is
-    cosmosdb://. Ids, timestamps, order and state are kept. Run again, it continues where it
-    stopped. If the source is a Cosmos DB account with a key of its own, put that into
-    COSMOSDB_SOURCE_KEY.
+    All that every SOURCE_URI holds goes to TARGET_URI. A source is what `adk web` takes for a
+    service: sqlite:// (sessions, memories, or both), postgresql+asyncpg:// (sessions), file://
+    (artifacts), cosmosdb:// (all three). The target is cosmosdb://. Ids, timestamps, order and
+    state are kept. Run again, it continues where it stopped. If the source is a Cosmos DB account
+    with a key of its own, put that into COSMOSDB_SOURCE_KEY.
     """
     from cosmosservice.cli import migrate as work
 

@@ -139,7 +139,7 @@ def forget(
 @uri_option
 @json_option
 def follow(uri: str | None, user_id: str | None, session_id: str | None, **options: Any) -> None:
-    """Add what is appended to sessions to memory as it comes, until Ctrl-C.
+    """Add what is said to memory as it comes, until Ctrl-C.
 
     Of an app, of a --user, or of one --session. It goes on where it was, also after a crash: what
     was added already is not stored again. With --json it tells what was done, line by line.
@@ -163,7 +163,10 @@ def follow(uri: str | None, user_id: str | None, session_id: str | None, **optio
 )
 @uri_option
 def embed(uri: str | None, app_name: str | None, user_id: str | None, embedder: str) -> None:
-    """Make the vectors that are missing: the embedder failed when their memories were added."""
+    """Make the vectors that are missing.
+
+    The embedder failed when their memories were added.
+    """
     from cosmosservice.cli import memory_work
 
     if (app_name is None) != (user_id is None):

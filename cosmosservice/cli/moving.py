@@ -42,6 +42,8 @@ class Export:
 
     @property
     def told(self) -> str:
+        if not self.written:
+            return "Nothing was written."
         return (
             f"{self.written:,} of {counted(self.total, 'session')} were written. The file can be"
             " imported as it is; to have all of them, export again."

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 from collections.abc import Iterator
 
 import click
 
-from cosmosservice.cli.console import GivenName, bar, counted, err
+from cosmosservice.cli.console import GivenName, bar, counted, err, print_json
 from cosmosservice.cli.session_work import everything_of, named
 from cosmosservice.sessions.administration import Progress, PurgeReport
 
@@ -16,9 +17,10 @@ from cosmosservice.sessions.administration import Progress, PurgeReport
 class Purge:
     """Asks first, unless `sure`; then erases sessions with their memories and artifacts."""
 
-    def __init__(self, uri: str | None, *, sure: bool) -> None:
+    def __init__(self, uri: str | None, *, sure: bool, as_json: bool) -> None:
         self._uri = uri
         self._sure = sure
+        self._as_json = as_json
         self._done = 0
         self._total = 0
 
@@ -32,7 +34,8 @@ class Purge:
                 f" {name.app_name!r}, with its memories and artifacts,"
             )
             self._total = 1
-            _print(await service.purge_session(**name._asdict()))
+            report = await service.purge_session(**name._asdict())
+        self._print(report)
 
     async def user(self, app_name: str, user_id: str, *, include_state: bool) -> None:
         async with everything_of(self._uri) as service:
@@ -53,7 +56,7 @@ class Purge:
                     include_state=include_state,
                     progress=progress,
                 )
-        _print(report)
+        self._print(report)
 
     async def deleted(self, app_name: str | None, older_than: datetime.timedelta) -> None:
         async with everything_of(self._uri) as service:
@@ -67,7 +70,7 @@ class Purge:
                 report = await service.purge_deleted(
                     app_name=app_name, older_than=older_than, progress=progress
                 )
-        _print(report)
+        self._print(report)
 
     @property
     def told(self) -> str:
@@ -93,18 +96,19 @@ class Purge:
         if not self._sure:
             click.confirm(f"Erase {what} for good?", abort=True, err=True)
 
+    def _print(self, report: PurgeReport) -> None:
+        documents = report.documents + report.companions
+        if self._as_json:
+            print_json(dataclasses.asdict(report))
+        elif documents:
+            what = f"{counted(report.sessions, 'session')}, {counted(documents, 'document')}"
+            err.print(f"Erased: {what}.")
+        else:
+            err.print("There was nothing to erase.")
+
 
 def _age(age: datetime.timedelta) -> str:
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if age.total_seconds() % size == 0 and age:
             return counted(int(age.total_seconds() // size), unit)
     return counted(int(age.total_seconds()), "second")
-
-
-def _print(report: PurgeReport) -> None:
-    documents = report.documents + report.companions
-    if not documents:
-        err.print("There was nothing to erase.")
-        return
-    what = f"{counted(report.sessions, 'session')}, {counted(documents, 'document')}"
-    err.print(f"Erased: {what}.")

@@ -48,7 +48,9 @@ def sessions() -> None:
 @some_app
 @some_user
 @click.option("--deleted", is_flag=True, help="Those that `restore` can bring back.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(1), help="How many at most."
+)
 @click.option("--continue", "continuation", metavar="TOKEN", help="Go on where a list ended.")
 @uri_option
 @json_option
@@ -108,7 +110,10 @@ def fork(
     as_json: bool,
     **name: Any,
 ) -> None:
-    """Make a new session with the same history up to a point, and print its id."""
+    """Make a new session with the same history up to a point.
+
+    Prints its id.
+    """
     from cosmosservice.cli import history_work
 
     run(
@@ -226,6 +231,7 @@ def restore(uri: str | None, **name: Any) -> None:
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @uri_option
+@json_option
 def purge(
     uri: str | None,
     app_name: str | None,
@@ -236,6 +242,7 @@ def purge(
     deleted: bool,
     older_than: datetime.timedelta,
     yes: bool,
+    as_json: bool,
 ) -> None:
     """Erase sessions for good, with their memories and artifacts.
 
@@ -246,7 +253,7 @@ def purge(
 
     if [session_id is not None, whole_user, deleted].count(True) != 1:
         raise click.UsageError("Name one SESSION, or give --all or --deleted.")
-    purging = Purge(uri, sure=yes)
+    purging = Purge(uri, sure=yes, as_json=as_json)
     if deleted:
         work = purging.deleted(app_name, older_than)
     elif session_id is not None:
@@ -278,10 +285,11 @@ def repair(
     accept_loss: bool,
     as_json: bool,
 ) -> None:
-    """Bring session documents in line with their logs, and report damage.
+    """Bring session documents in line with their logs.
 
-    One session, or all of them. It writes: late documents, interrupted deletes and purges, lost
-    places. Readers repair what they find, so there is no need to run it regularly.
+    One session, or all of them. It reports damage, and it writes: late documents, interrupted
+    deletes and purges, lost places. Readers repair what they find, so there is no need to run it
+    regularly.
     """
     from cosmosservice.cli import session_work
 

@@ -43,6 +43,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=name,
         description="A Cosmos DB emulator on loopback, with its documents in a SQLite file.",
+        epilog=f"Example: {name} --port 8081 --path data.db",
     )
     parser.add_argument("--port", type=int, default=8081, help="8081 unless told; 0: any free one")
     parser.add_argument("--path", default=":memory:", help="the SQLite file; in memory unless told")

@@ -57,3 +57,9 @@ def test_help_ends_with_an_example_that_parses(name, folder):
         path = name.split()
         assert words[: len(path)] == path
         command.make_context(name, words[len(path) :]).close()
+
+
+@pytest.mark.parametrize("group", [[], ["sessions"], ["memory"], ["artifacts"]])
+def test_lists_of_commands_are_not_cut(command, group, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in command(*group, "--help").out.partition("Commands:")[2]

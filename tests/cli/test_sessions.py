@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cosmosservice import CosmosSessionService
-from cosmosservice.cli import console, session_work
+from cosmosservice.cli import console, moving, session_work
 from cosmosservice.sessions.store.keys import SessionKey
 from tests.cli.conftest import said
 
@@ -397,3 +397,50 @@ def test_list_on_a_narrow_terminal_breaks_no_id(command, conversation, monkeypat
     monkeypatch.setenv("COLUMNS", "40")
     narrow = re.sub(r"\x1b\[[\d;]*m", "", command("sessions", "list").out)
     assert narrow == "first  1970-01-01\n  Tea, please\n  shop / ada  2 records\n"
+
+
+def test_an_interrupted_purge_says_how_far_it_got(command, conversation, monkeypatch):
+    async def interrupted(self, *, progress, **names):
+        progress(2, 5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CosmosSessionService, "purge_user", interrupted)
+    whose = ("--app", "shop", "--user", "ada", "--all", "--yes")
+    done = command("sessions", "purge", *whose)
+    assert done.code == 130
+    assert "Interrupted. 2 of 5 sessions were erased for good. To erase the rest, run" in done.err
+
+
+def test_a_purge_that_is_interrupted_at_its_question_erases_nothing(
+    command, conversation, monkeypatch
+):
+    async def interrupted(self, **names):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CosmosSessionService, "count_sessions", interrupted)
+    done = command("sessions", "purge", "--app", "shop", "--user", "ada", "--all")
+    assert done.code == 130
+    assert "Interrupted. Nothing was erased." in done.err
+
+
+def test_an_interrupted_export_leaves_a_file_that_can_be_imported(
+    command, conversation, monkeypatch
+):
+    asyncio.run(second_session())
+    real = moving.loaded
+
+    async def interrupted(*arguments):
+        async for session in real(*arguments):
+            yield session
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(moving, "loaded", interrupted)
+    done = command("sessions", "export", "-o", "some.jsonl")
+    assert done.code == 130
+    assert "Interrupted. 1 of 2 sessions were written." in done.err
+    assert "1 session (1 to copy)" in command("sessions", "import", "some.jsonl", "--dry-run").out
+
+
+def test_purge_for_scripts(command, conversation):
+    report = json.loads(command("sessions", "purge", *FIRST, "--yes", "--json").out)
+    assert report["sessions"] == 1
