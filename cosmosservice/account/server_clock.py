@@ -7,6 +7,16 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 
+# Linux: the other monotonic clocks stand still while the machine is suspended, and the server's
+# does not.
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def _elapsed() -> float:
+    """Seconds since some moment in the past; never goes back."""
+    return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
+
+
 class ServerClock:
     """The local wall clock, as far as the `Date` of the answers agrees with it.
 
@@ -23,8 +33,8 @@ class ServerClock:
 
     def now(self) -> float:
         """Seconds since 1970."""
-        monotonic = time.monotonic()
-        return min(max(time.time(), monotonic + self._low), monotonic + self._high)
+        elapsed = _elapsed()
+        return min(max(time.time(), elapsed + self._low), elapsed + self._high)
 
     def microseconds(self) -> int:
         return int(self.now() * 1_000_000)
@@ -40,7 +50,7 @@ class ServerClock:
             told = parsedate_to_datetime(date).timestamp()
         except (ValueError, TypeError):
             return
-        received = time.monotonic()
+        received = _elapsed()
         low, high = told - received, told + 1 - (received - seconds)
         if low > self._high or high < self._low:  # the server's clock was set
             self._low, self._high = low, high

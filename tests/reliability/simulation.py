@@ -114,6 +114,9 @@ class _ServerTime:
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
 
+    def clock_gettime(self, clock: int) -> float:
+        return self.monotonic()
+
     def time(self) -> float:
         return EPOCH + self.monotonic()
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import time
+from email.utils import formatdate
 from unittest import mock
 
 import pytest
 
+from cosmosservice.account.server_clock import ServerClock
 from cosmosservice.sessions.store.clock import HybridClock
 from tests.reliability.guarantees import APP, Picture
 from tests.reliability.lag import BOTH, World, catch_up
@@ -171,3 +174,15 @@ def test_an_event_that_nobody_projected_is_renewed():
         assert [each.id for each in found.events] == ["one"]
 
     run(World(BOTH), work, ttl=TTL)
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="only Linux tells")
+def test_time_goes_on_while_the_machine_is_suspended(monkeypatch):
+    """The clock that does not count it would make stamps hours old, until the next answer."""
+    clock = ServerClock()
+    clock.answered({"Date": formatdate(time.time())})
+    monotonic, since_boot, now = time.monotonic(), time.clock_gettime, time.time()
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic)
+    monkeypatch.setattr(time, "clock_gettime", lambda which: since_boot(which) + 8 * 3600)
+    monkeypatch.setattr(time, "time", lambda: now + 8 * 3600)
+    assert clock.now() == pytest.approx(now + 8 * 3600, abs=5)
