@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-
 # Linux: the other monotonic clocks stand still while the machine is suspended, and the server's
 # does not.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", None)

@@ -174,3 +174,26 @@ def test_work_of_any_length_ends_only_when_there_is_no_answer():
         assert report.sessions == 1
 
     simulate(scene)
+
+
+@pytest.mark.parametrize("silence", SILENCES)
+def test_closing_ends_however_much_is_due(silence):
+    async def scene():
+        loop = asyncio.get_running_loop()
+        emulator = store()
+        process = Process(emulator, timeout=TIMEOUT)
+        for number in range(40):
+            session = await process.service.create_session(**WHO, session_id=str(number))
+            await process.service.append_event(session, event("x"))
+        SILENCES[silence](emulator.faults, times=None)
+        began = loop.time()
+        await process.service.close()
+        assert loop.time() - began <= TIMEOUT + 0.001
+        emulator.faults.clear()
+        emulator.clear_requests()
+        await asyncio.sleep(300)
+        assert not list(emulator.requests)  # what is closed does not try again
+        found = await Process(emulator).service.get_session(**WHO, session_id="39")
+        assert len(found.events) == 1
+
+    simulate(scene)

@@ -82,6 +82,8 @@ class Projector:
         self._timeout = timeout
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
+        self._written = 0  # projections in the background that have succeeded
+        self._closed = False
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._locks = Locks()
         telemetry.watch(self)
@@ -125,13 +127,28 @@ class Projector:
         return len(self._due)
 
     async def flush(self, wanted: Callable[[SessionKey], bool] = lambda _: True) -> None:
-        """Writes what is due now, and waits for what is being written."""
+        """Writes what is due now, and waits for what is being written; but no longer than an
+        operation may take, once nothing could be written in that time."""
         for key, due in list(self._due.items()):
             if wanted(key):
                 self._start(key, due)
+        running, written = set(self._running), -1
+        while running and self._written != written:
+            written = self._written
+            _, running = await asyncio.wait(running, timeout=self._timeout)
+
+    async def close(self) -> None:
+        """Writes what is due, as far as the store answers. The next reader does the rest."""
+        await self.flush()
+        self._closed = True
+        for due in self._due.values():
+            if due.timer is not None:
+                due.timer.cancel()
+        self._due.clear()
         running = list(self._running)
-        if running:
-            await asyncio.gather(*running, return_exceptions=True)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     def _start(self, key: SessionKey, due: _Due) -> None:
         if due.timer is not None:
@@ -151,6 +168,7 @@ class Projector:
                     telemetry.background("project_session"),
                 ):
                     await self.project(key, due.incarnation, appended=due.appended)
+                    self._written += 1
                     telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
         except Exception as problem:
             self._failed(key, due, problem)
@@ -158,6 +176,7 @@ class Projector:
     def _failed(self, key: SessionKey, due: _Due, problem: Exception) -> None:
         due.failures += 1
         again = due.failures < BACKGROUND.attempts and not isinstance(problem, TooLargeError)
+        again = again and not self._closed
         # Of an exception that is not ours only the name: its text may quote what was stored.
         logger.warning(
             "Session %s: its document could not follow its log (%s). Nothing is lost; %s.",

@@ -107,13 +107,11 @@ class SessionStore:
 
     async def close(self) -> None:
         await self.settle()
-        await self._follow()
+        await self.projector.close()
+        await self.states.settle()
 
     async def flush(self) -> None:
         if self.remembering is not None:
             await self.remembering.flush()
-        await self._follow()
-
-    async def _follow(self) -> None:
         await self.projector.flush()
         await self.states.settle()
