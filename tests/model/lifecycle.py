@@ -29,7 +29,7 @@ def restore(rules, proc, sid):
     """
     proc.start("restore", sid)
     outcome = deleted = None
-    confirmed = False
+    confirmed = log_confirmed = False
     while outcome is None:
         reply = doc = found = tomb = written = None
         reply = yield ("read", "session" + sid, "s")
@@ -72,8 +72,15 @@ def restore(rules, proc, sid):
                 yield from project(rules, sid, doc, tomb)
                 continue
             doc = None
-            if not confirmed and not rules.without("restore confirms what it read"):
+            if rules.without("restore confirms what it read"):
+                outcome = "active"
+                continue
+            if rules.without("restore confirms the log too"):
+                log_confirmed = confirmed
+            if not log_confirmed:
                 confirmed = yield from confirm(sid)
+                yield from probe("log" + sid, (0, "probe"))
+                log_confirmed = True
                 continue
             outcome = "active"
     proc.end("restore_end", sid, outcome)

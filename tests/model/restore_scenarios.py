@@ -164,6 +164,20 @@ def R9(rules):
     return Scenario([*ps, reader_at_rest(rules, *ps)], store)
 
 
+def R9b(rules):
+    """A stale restorer, and a delete that stopped after its tombstone: the document is still
+    active, and the log shows the tombstone only to whoever has asked there."""
+    store = deleted_session(rules)
+    z, tomb = event(1, "z", "a0"), tombstone(2, "a0")
+    doc = session_document("a0", revision=1, shows="z")
+    store = store.having(
+        log1=(log_snapshot(), log_snapshot(z), log_snapshot(z, tomb)),
+        session1=(Frozen(), Frozen({"s": (1, doc)})),
+    )
+    ps = [Process("X", restores(rules), stale=True), Process("Q", gets(rules, "1"), stale=True)]
+    return Scenario([*ps, reader_at_rest(rules, *ps)], store)
+
+
 def R10(rules):
     """An appender crashed before its delta was merged; delete and restore keep the delta."""
     steps = deletes(rules), restores(rules)

@@ -42,7 +42,7 @@ SCENARIOS = {
 WITHOUT_SHARED_STATE = (
     *("S2b", "S2c", "S2d", "S5b", "S6a", "S6c", "S6d", "S6e", "S6f", "S8b", "S8c", "S9c", "S9d"),
     *("S12", "S12b"),
-    *("R1", "R1b", "R4", "R5", "R6", "R7", "R7b", "R8", "R9", "R11", "R12"),
+    *("R1", "R1b", "R4", "R5", "R6", "R7", "R7b", "R8", "R9", "R9b", "R11", "R12"),
     *("P2", "P3", "P4", "P6", "P7", "P10", "P11", "P11b", "P11c", "P11d", "P12"),
     *("L1b", "L2", "L2b", "L2c", "L2d", "L4", "L4b", "L5b", "L6", "D2", "D3", "D3b", "D4"),
     *("T1", "T2", "T3", "T4", "E3", "E3c", "E4", "E4b", "E4c"),
@@ -86,6 +86,7 @@ EARLIER_MUTANTS = {
     "restore is announced first": ("R1b", "I7-append-to-nobody"),
     "If-Match on restore": ("R1", "I7-clobber"),
     "restore confirms what it read": ("R9", "I14-restore-noop"),
+    "restore confirms the log too": ("R9b", "I14-restore-noop"),
     "purge is announced first": ("P10", "I1-lost"),
     "purge leaves stubs": ("P6", "I6-append-after-tombstone"),
     "purge covers earlier incarnations": ("P6", "I13-unerased"),

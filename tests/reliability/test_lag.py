@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import logging
 from unittest import mock
 
 import pytest
 from google.adk.sessions.base_session_service import GetSessionConfig
 
+from cosmos_emulator.messages import Request
 from cosmosservice.cli import archive, session_work
 from cosmosservice.cli.moving import Export
 from cosmosservice.errors import (
@@ -36,7 +38,7 @@ from tests.reliability.lag import (
     used,
 )
 from tests.reliability.operations import THIS, WHERE, WHO, Stage, say
-from tests.reliability.simulation import Process
+from tests.reliability.simulation import Fate, Killed, Process
 
 everywhere = pytest.mark.parametrize("world", WORLDS, ids=str)
 somewhere = pytest.mark.parametrize("world", SOME, ids=str)
@@ -273,6 +275,25 @@ def test_a_delete_is_done_and_a_restore(world):
         assert again.state["user:key"] == NAMES[-1] or world.containers != ("events",)
         await stage.fresh().service.delete_session(**THIS)
         assert Picture(stage.emulator).sessions[WHERE]["status"] == "deleted"
+
+    scene(world, work)
+
+
+@somewhere
+def test_a_restore_sees_a_delete_that_stopped_after_its_tombstone(world):
+    async def work(stage: Stage, world: World) -> None:
+        await used(stage, world)
+        deleter = stage.fresh()
+
+        async def die(request: Request) -> Fate:
+            body = json.loads(request.body) if request.operation == "replace" else {}
+            return Fate.KILLED_BEFORE if body.get("status") == "deleted" else Fate.ARRIVES
+
+        deleter.wire.hold = die
+        with pytest.raises(Killed):
+            await deleter.service.delete_session(**THIS)
+        await stage.fresh().service.restore_session(**THIS)
+        assert [each.id async for each in stage.fresh().service.iter_events(**THIS)] == NAMES
 
     scene(world, work)
 

@@ -17,6 +17,7 @@ from cosmosservice.account.charges import current_operation
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import STEPS
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, UnavailableError
+from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
@@ -120,7 +121,7 @@ class Lifecycle:
     async def restore(self, key: SessionKey) -> None:
         """Brings a deleted session back. Does nothing if it is not deleted."""
         restoring: str | None = None
-        confirmed = False
+        confirmed = log_confirmed = False
         for attempt in STEPS:
             current = await self._look(key, attempt)
             if current is None or current.status in (PURGING, PURGED) or self.has_expired(current):
@@ -149,10 +150,12 @@ class Lifecycle:
                 )
             elif is_deleted(await self._tail(current)):
                 await self._projector.project(key, current.incarnation)
-            elif confirmed or not await self._documents.probe(key):
+            elif log_confirmed:
                 return
             else:
-                confirmed = True
+                # The document may be old, and so may the log: a tombstone may be in it.
+                await together(self._documents.probe(key), self._log.probe(key, 0, "probe"))
+                confirmed = log_confirmed = True
         raise _crowded(key)
 
     async def purge(
