@@ -14,7 +14,7 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
 from cosmos_emulator import Emulator
-from cosmosservice import CosmosSessionService, RequestCharge
+from cosmosservice import CosmosArtifactService, CosmosSessionService, RequestCharge
 from cosmosservice.errors import StaleSessionError
 from docs.generate.pages import table
 
@@ -87,6 +87,7 @@ async def _measure() -> list[Cost]:
         await _read(opened, meter)
         async with opened() as service:
             await _watch(service, meter)
+            await _fork(service, meter)
             await _end(service, meter)
     return meter.costs
 
@@ -118,6 +119,14 @@ async def _write(service: CosmosSessionService, meter: _Meter) -> None:
     meter.reset()
     await service.append_event(session, _large())
     meter.note("append an event of 3 MB, of which 0.4 MB are left when compressed")
+    values = {f"page {number}": Random(number).randbytes(180_000).hex() for number in range(5)}
+    session = await service.create_session(app_name="large", user_id="ada", state=values)
+    await service.append_event(session, _event(cart="tea"))
+    await service.flush()
+    meter.reset()
+    await service.append_event(session, _event(cart="cake"))
+    await service.flush()
+    meter.note("append a small change beside 1.8 MB of other state, and the session document")
 
 
 def _delta(*keys: str) -> EventActions:
@@ -215,6 +224,19 @@ async def _watch(service: CosmosSessionService, meter: _Meter) -> None:
 async def _told(service: CosmosSessionService, since: str) -> int:
     watch = service.watch(app_name="shop", since=since, follow=False)
     return len([change async for change in watch])
+
+
+async def _fork(service: CosmosSessionService, meter: _Meter) -> None:
+    await service.get_session_at(**NAMES, session_id="hundred", at=50)
+    meter.note("get a session of 100 events as it was at a point")
+    await service.fork_session(**NAMES, session_id="hundred")
+    meter.note("fork a session of 100 events")
+    artifacts = CosmosArtifactService(account=service.account)
+    saved = {"session_id": "ten", "filename": "f", "artifact": types.Part(text="tea " * 250)}
+    await artifacts.save_artifact(**NAMES, **saved)
+    meter.reset()
+    await service.fork_session(**NAMES, session_id="ten")
+    meter.note("fork a session of 10 events with an artifact of 1 KB")
 
 
 async def _end(service: CosmosSessionService, meter: _Meter) -> None:
