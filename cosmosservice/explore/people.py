@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from aiohttp import web
 from google.adk.errors.input_validation_error import InputValidationError
@@ -13,6 +15,7 @@ from cosmosservice.explore.addresses import number_of, user_of
 from cosmosservice.explore.catalogue import Catalogue, Search
 from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
 from cosmosservice.explore.past import compared, shown
+from cosmosservice.explore.texts import visible
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import memory_of
 from cosmosservice.sessions.store.keys import SessionKey
@@ -121,7 +124,7 @@ class People:
         response = web.StreamResponse()
         response.content_type = kind if kind in IMAGES else "application/octet-stream"
         if kind not in IMAGES or "save" in request.query:
-            response.headers["Content-Disposition"] = "attachment"
+            response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{_file(name)}"
         response.content_length = reader.size
         await response.prepare(request)
         async for piece in reader:
@@ -145,6 +148,12 @@ def _memory(entry: MemoryEntry, budget: ImageBudget) -> Memory:
         session if isinstance(session, str) else "",
         blocks,
     )
+
+
+def _file(name: str) -> str:
+    """As a header has it: no folder, and nothing that hides its end."""
+    last = visible(re.split(r"[/\\]", name)[-1]).replace("\\", "_")
+    return quote(last.removeprefix("user:").lstrip(".") or "artifact", safe="")
 
 
 def _local(timestamp: Any) -> str:

@@ -11,13 +11,14 @@ import sys
 import time
 import urllib.request
 
+import pytest
 from click.testing import CliRunner
 from google.adk.events import Event, EventActions
 from google.genai import types
 
 from cosmosservice import CosmosAccount, CosmosSessionService
 from cosmosservice.cli.commands import cli
-from cosmosservice.explore import plots
+from cosmosservice.explore import people, plots
 from cosmosservice.explore.companions import Companions
 from tests.explore.support import names, read
 from tests.support.adk import event
@@ -97,7 +98,8 @@ async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(
             shown = kind if kind == "image/png" else "application/octet-stream"
             assert answer.content_type == shown
             saved = answer.headers.get("Content-Disposition")
-            assert saved == (None if kind == "image/png" else "attachment")
+            named = f"attachment; filename*=UTF-8''{name}"
+            assert saved == (None if kind == "image/png" else named)
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
     page = await visitor.get("/artifact", **names(session), name="cup.png")
     assert re.search(r'<img loading="lazy" src="/artifact/content\?[^"]*name=cup.png', page)
@@ -147,6 +149,22 @@ async def test_a_store_without_their_containers_has_no_memories_and_artifacts(em
         found = await Companions.on(account)
         assert found.memory is not None
         assert found.artifacts is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("bill.txt", "bill.txt"),
+        ("user:bill.txt", "bill.txt"),
+        ("../../.profile", "profile"),
+        ("a\\b\\..", "artifact"),
+        ("x\u202egnp.exe", "x_u202egnp.exe"),
+        ('a"\r\nSet-Cookie: b', "a%22%0ASet-Cookie%3A%20b"),
+        ("über.txt", "%C3%BCber.txt"),
+    ],
+)
+def test_a_saved_artifact_has_a_harmless_name(name, saved):
+    assert people._file(name) == saved
 
 
 def test_sizes_are_counted_in_ranges():

@@ -295,8 +295,10 @@ def test_hostile_content_is_text_in_a_browser_too(page, browser):
         session = await page.service.create_session(
             app_name="shop", user_id=HOSTILE, session_id=HOSTILE, state={HOSTILE: HOSTILE}
         )
-        said = types.Content(role="user", parts=[types.Part(text=f"{HOSTILE} \x1b[31mred")])
-        actions = EventActions(state_delta={"k": HOSTILE})
+        said = types.Content(
+            role="user", parts=[types.Part(text=f"{HOSTILE} \x1b[31mred {'W' * 500}")]
+        )
+        actions = EventActions(state_delta={"k": HOSTILE, "K" * 300: "v" * 300})
         event = Event(author=HOSTILE, content=said, actions=actions)
         await page.service.append_event(session, event)
 
@@ -311,6 +313,10 @@ def test_hostile_content_is_text_in_a_browser_too(page, browser):
     browser.find_element(By.LINK_TEXT, "#1").click()
     until(browser, lambda driver: "&at=1" in driver.current_url, "the state at 1")
     assert browser.title not in ("taken", "1")
+    screen(browser, 390, 800)
+    for path in ("/", browser.current_url.removeprefix(page.origin)):  # nothing is too wide
+        browser.get(page.origin + path)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     assert complaints(browser) == []
 
 
