@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from cosmosservice.account.cache import Cache, footprint
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters.state_scopes import plain
-from cosmosservice.explore.session_log import Head, LogPage
+from cosmosservice.explore.session_log import Head, LogPage, shared_keys
 from cosmosservice.explore.texts import value_text
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class _Stretch:
 
     changes: dict[int, Document] = field(default_factory=dict)
     initial: Document | None = None  # if it holds the first record, and that says it
+    shared: dict[int, frozenset[str]] = field(default_factory=dict)  # keys that were set
 
     @property
     def size(self) -> int:
@@ -100,6 +101,16 @@ class Past:
         before = await log.state_before(revision)
         after = before | plain(await log.changes(revision))
         return compared(before, after)
+
+    async def shared_state(
+        self, head: Head, revision: int, page: LogPage | None = None
+    ) -> list[Value]:
+        """What other sessions share as it is now; what the event has set is marked."""
+        keys = await _Log(self, head, page).shared(revision)
+        return [
+            Value(key, value, "changed" if key in keys else "")
+            for key, value in sorted(head.shared_state.items())
+        ]
 
     async def stretch(self, head: Head, number: int) -> _Stretch:
         """The changes in the given stretch, the first of which is 0."""
@@ -135,6 +146,15 @@ class _Log:
                 return entry.changes
         stretch = await self._past.stretch(self._head, self._number(place))
         return stretch.changes.get(place, {})
+
+    async def shared(self, place: int) -> frozenset[str]:
+        for entry in self._page:
+            if entry.revision == place:
+                return entry.shared
+        if place == self._head.first:
+            return frozenset()
+        stretch = await self._past.stretch(self._head, self._number(place))
+        return stretch.shared.get(place, frozenset())
 
     async def state_before(self, place: int) -> dict[str, Any]:
         head = self._head
@@ -195,4 +215,5 @@ class _Log:
 
 def _stretch(records: list[Record]) -> _Stretch:
     changes = {record.seq: record.deltas.session for record in records if record.deltas.session}
-    return _Stretch(changes, records[0].initial if records else None)
+    shared = {record.seq: keys for record in records if (keys := shared_keys(record))}
+    return _Stretch(changes, records[0].initial if records else None, shared)

@@ -67,6 +67,7 @@ class Entry:
     size: int  # in bytes, as it is stored, about
     changes: Document = field(default_factory=dict)  # of the session's own state, as stored
     initial: Document | None = None  # in the first one: the state before it
+    shared: frozenset[str] = frozenset()  # keys of the user's and the app's state that it set
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,14 @@ def is_shared(key: str) -> bool:
     return key.startswith((State.USER_PREFIX, State.APP_PREFIX))
 
 
+def shared_keys(record: Record) -> frozenset[str]:
+    """Those of the user's and the app's state that an event set, with their prefixes."""
+    deltas = record.deltas
+    if not deltas.has_shared:
+        return frozenset()
+    return frozenset(merged(Scoped(shared=deltas.shared)))
+
+
 def _entry(record: Record) -> Entry:
     event = event_object(record) if record.is_event else None
     return Entry(
@@ -200,4 +209,5 @@ def _entry(record: Record) -> Entry:
         len(record.raw) + _ENVELOPE,
         record.deltas.session,
         record.initial,
+        shared_keys(record),
     )

@@ -100,18 +100,15 @@ class Views:
         if at is None and page is not None and page.later is not None:
             # What the last event changed is not worth reading the end for.
             values, told = compared(head.own_state, head.own_state), "as it is now"
+            shared = compared(head.shared_state, head.shared_state)
         else:
             values = await self._past.state_at(head, point, page)
-            marked = sum(bool(each.mark) for each in values)
+            shared = await self._past.shared_state(head, point, page)
+            marked = sum(bool(each.mark) for each in values + shared)
             told = f"{counted(marked, 'change')} by event {point}"
             if not marked:
                 told = f"not changed by event {point}" if point > head.first else "at the beginning"
-        return {
-            "at": point,
-            "state": shown(values),
-            "shared": shown(compared(head.shared_state, head.shared_state)),
-            "told": told,
-        }
+        return {"at": point, "state": shown(values), "shared": shown(shared), "told": told}
 
     async def raw(self, request: web.Request) -> web.Response:
         log = SessionLog(self._service, session_of(request))

@@ -96,8 +96,14 @@ async def test_the_state_at_an_event_and_what_it_changed(visit):
 
     assert await state(0) == "State at the beginning cart []"
     assert await state(1) == "State not changed by event 1 cart []"
-    assert await state(3) == 'State 1 change by event 3 cart changed ["tea"] was []'
+    assert await state(3) == 'State 2 changes by event 3 cart changed ["tea"] was []'
     assert await state(4) == 'State 1 change by event 4 cart ["tea"] served new true'
+    for path in ("/session", "/state"):
+        page = await visitor.get(path, **names(session), at=3)
+        assert 'as it is now user:name changed "Ada"' in read(page)
+        assert 'as it is now user:name "Ada"' in read(
+            await visitor.get(path, **names(session), at=4)
+        )
     page = await visitor.get("/session", **names(session), at=3)
     assert 'cart changed ["tea"] was []' in read(page)
     assert 'value="3"' in page
