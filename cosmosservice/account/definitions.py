@@ -107,4 +107,5 @@ class ContainerDefinition:
             kept = [each for each in both if not (every and each["path"] == "/*")]
             if kept:
                 policy[name] = [each for at, each in enumerate(kept) if each not in kept[:at]]
-        return {**properties, "indexingPolicy": policy, "defaultTtl": self.default_ttl}
+        kept_as_it_is = {name: v for name, v in properties.items() if not name.startswith("_")}
+        return kept_as_it_is | {"indexingPolicy": policy, "defaultTtl": self.default_ttl}

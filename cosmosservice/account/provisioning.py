@@ -52,8 +52,6 @@ async def update_container(
     """Repairs the TTL setting and the indexing policy of a container that is there, and could be
     used; everything else stays. Returns what was wrong. Cosmos DB indexes in the background, and
     queries may cost more until it is done."""
-    from azure.cosmos import PartitionKey
-
     try:
         properties = await container_properties(database, name)
     except ContainerMismatchError:
@@ -61,24 +59,9 @@ async def update_container(
     wrong = definition.advice(properties)
     if not wrong or definition.wrong_partition_key(properties) is not None:
         return []
-    after = definition.repaired(properties)
-    key = properties["partitionKey"]
-    others = {
-        option: properties.get(field)
-        for option, field in (
-            ("conflict_resolution_policy", "conflictResolutionPolicy"),
-            ("analytical_storage_ttl", "analyticalStorageTtl"),
-            ("computed_properties", "computedProperties"),
-            ("full_text_policy", "fullTextPolicy"),
-            ("vector_embedding_policy", "vectorEmbeddingPolicy"),
-        )
-    }
-    await database.replace_container(
-        name,
-        PartitionKey(key["paths"][0], kind=key.get("kind", "Hash"), version=key.get("version", 1)),
-        indexing_policy=after["indexingPolicy"],
-        default_ttl=after["defaultTtl"],
-        **{option: value for option, value in others.items() if value is not None},
+    # Not `replace_container`, which takes some of the properties only, and resets the others.
+    await database.client_connection.ReplaceContainer(
+        f"dbs/{database.id}/colls/{name}", definition.repaired(properties), {}
     )
     return wrong
 

@@ -185,7 +185,7 @@ async def _containers(
             check,
             f"partition key {definition.partition_key}"
             + ("" if advice else ", indexing and TTL as they should be"),
-            " ".join(advice),
+            " ".join([*advice, "`cosmosservice init --update` repairs it."] if advice else []),
         )
 
 

@@ -79,7 +79,10 @@ def test_init_update_repairs_ttl_and_indexing_and_nothing_else(command):
         client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
         database = client.create_database("adk")
         mine = {"includedPaths": [{"path": "/mine/?"}], "excludedPaths": [{"path": "/*"}]}
-        database.create_container("sessions", PartitionKey("/user_id"), indexing_policy=mine)
+        unique = {"uniqueKeys": [{"paths": ["/mine"]}]}
+        database.create_container(
+            "sessions", PartitionKey("/user_id"), indexing_policy=mine, unique_key_policy=unique
+        )
         database.create_container("events", PartitionKey("/session_id"), default_ttl=60)
         database.create_container("memories", PartitionKey("/owner"), default_ttl=-1)
     left = findings(command("doctor", "--json"))
@@ -97,6 +100,7 @@ def test_init_update_repairs_ttl_and_indexing_and_nothing_else(command):
         client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
         there = client.get_database_client("adk").get_container_client("sessions").read()
     assert {"path": "/mine/?"} in there["indexingPolicy"]["includedPaths"]
+    assert there["uniqueKeyPolicy"]["uniqueKeys"] == unique["uniqueKeys"]
 
 
 def test_init_update_says_what_cannot_be_changed(command):
