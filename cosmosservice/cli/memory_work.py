@@ -123,14 +123,9 @@ def _print(memories: list[MemoryEntry], as_json: bool, nothing: str) -> None:
             (
                 clean((each.timestamp or "")[:16].replace("T", " ")),
                 clean(each.author or ""),
-                clean(_short(text_in(each.content))),
+                clean(" ".join(text_in(each.content).split())),
                 clean(each.id or ""),
             )
             for each in memories
         ),
     )
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 300 else f"{line[:299]}…"
