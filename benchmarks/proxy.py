@@ -209,7 +209,7 @@ class Proxy:
         return json.loads(answer)
 
     async def route(self, target: int, round_trip: float) -> int:
-        """A new port that leads to `target`; a round trip through it costs so many seconds."""
+        """A new port that leads to `target`; a round trip through it takes this many seconds."""
         port: int = await self.ask(do="route", target=target, round_trip=round_trip)
         return port
 

@@ -117,7 +117,7 @@ class Stand:
         return self.bares[place]
 
     async def session(self, peer: Peer, length: int) -> str:
-        """A new session with so many events of 1 KB."""
+        """A new session with this many events of 1 KB."""
         session_id = self.fresh()
         await peer.seed(session_id, history(length))
         return session_id

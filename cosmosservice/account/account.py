@@ -55,7 +55,7 @@ class Store(Protocol):
 
 
 class ServiceStores(Protocol[S_co]):
-    """What an account needs to know of a service. Is compared by identity."""
+    """What an account needs to know about a service. Compared by identity."""
 
     async def open(self, connection: Connection) -> S_co:
         """The service's store on this connection, whose containers it asks for."""

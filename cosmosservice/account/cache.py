@@ -16,7 +16,7 @@ _ENTRY = 150  # bytes of the cache's own for an entry
 class Sized(Protocol):
     @property
     def size(self) -> int:
-        """Bytes of memory that it takes, about."""
+        """About how many bytes of memory it takes."""
 
 
 def footprint(value: Any) -> int:
@@ -43,7 +43,7 @@ def _some(items: Iterable[Any], count: int) -> list[Any]:
 
 
 class Cache:
-    """Least recently used entries go first. An entry tells its own size."""
+    """The least recently used entries are removed first. An entry knows its own size."""
 
     def __init__(
         self, max_bytes: int, on_lookup: Callable[[bool], None] = lambda hit: None

@@ -53,6 +53,6 @@ class RequestCharge(NamedTuple):
 
 
 class Observer(Protocol):
-    """Is called after every answered request."""
+    """Called after every answered request."""
 
     def request(self, charge: RequestCharge, seconds: float) -> None: ...

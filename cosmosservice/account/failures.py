@@ -154,6 +154,6 @@ class Failure:
 
     @property
     def told(self) -> str:
-        """The first line of what the SDK says."""
+        """The first line of the SDK's message."""
         text = str(getattr(self._error, "message", "") or self._error).strip()
         return text.splitlines()[0][:300] if text else type(self._error).__name__

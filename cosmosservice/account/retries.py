@@ -23,7 +23,7 @@ class Retry:
     attempts: int
     first_pause: float  # seconds before the first attempt that follows a pause
     longest_pause: float
-    without_pause: int = 1  # so many attempts at the beginning are made at once
+    without_pause: int = 1  # the number of first attempts that are made at once
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.attempts))

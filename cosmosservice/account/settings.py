@@ -99,7 +99,7 @@ ResourceName = Annotated[str, AfterValidator(_resource_name)]
 
 
 class Settings(BaseModel):
-    """Which account, database and containers, and how to get in."""
+    """Which account, database and containers, and how to authenticate."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True

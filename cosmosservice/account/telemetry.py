@@ -112,7 +112,7 @@ class Telemetry:
     def operation(
         self, name: str, target: str | None = None, *, caused_by: Operation | None = None
     ) -> Operation | _Unobserved:
-        """To be entered around the operation's work. `target` is the container it is about. One
+        """Enter it around the operation's work. `target` is the container it is about. One
         that is caused by another, but not waited for by it, is a trace of its own with a link."""
         if not _is_configured():
             return _UNOBSERVED
@@ -325,7 +325,7 @@ def repaired(events: int) -> None:
 
 
 def caught_up(seconds: float) -> None:
-    """A session document was written, so long after its first pending event."""
+    """A session document was written this long after its first pending event."""
     _projection_lag.record(seconds, _here())
 
 

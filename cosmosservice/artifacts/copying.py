@@ -123,7 +123,7 @@ class Copying:
 
     async def _alive(self, scope: Scope) -> dict[str, list[Document]]:
         """The versions of every name, in order, without payloads."""
-        # Behind a probe, a read is at least as new as what was acknowledged before.
+        # After a probe, a read is at least as new as what was acknowledged before.
         await self._container.probe("p", scope.partition)
         places: defaultdict[str, list[Document]] = defaultdict(list)
         for each in await self._container.query(PLACES, {}, scope.partition):

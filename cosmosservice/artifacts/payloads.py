@@ -282,7 +282,7 @@ class Payloads:
             uploads = [each async for each in bodies.uploads(scope)]
             if not uploads:
                 continue
-            # Behind a probe: blobs are not in this partition, so that a read may be older.
+            # After a probe: blobs are not in this partition, so that a read may be older.
             await self._container.probe(upload_id(""), scope.partition)
             found = await self._container.query(OF_SCOPE, {}, scope.partition)
             uses = await self._uses(scope)

@@ -38,7 +38,7 @@ class Extent(NamedTuple):
         return self.start_of(number + 1) - self.start_of(number)
 
     def start_of(self, number: int) -> int:
-        """Where a piece begins; or the end, behind the last one."""
+        """Where a piece begins; or the end, after the last one."""
         return min(self.bytes, number * self.piece_bytes)
 
 

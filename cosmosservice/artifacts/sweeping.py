@@ -93,7 +93,7 @@ class Sweeping:
         """Deletes every name, then every payload. Ends when a scan finds nothing."""
         report = ArtifactPurgeReport()
         for _ in range(_ROUNDS):
-            # Behind a probe, a read is at least as new as what was acknowledged before.
+            # After a probe, a read is at least as new as what was acknowledged before.
             await self._container.probe("p", scope.partition)
             names = await self._container.query(NAMES, {}, scope.partition)
             for name in map(str, names):

@@ -43,7 +43,7 @@ class SessionName(NamedTuple):
 
 
 class GivenName(NamedTuple):
-    """What a person says of a session: its id, and of whom it is if others have one like it."""
+    """How a person names a session: by its id, and by app and user if several have that id."""
 
     app_name: str | None
     user_id: str | None

@@ -141,7 +141,7 @@ def event_views(
 
 
 def session_view(session: Session, last: int | None = None) -> RenderableType:
-    """Head, state and timeline; with `last`, only so many events of it."""
+    """Head, state and timeline; with `last`, only that many events."""
     begin = 0 if last is None else max(0, len(session.events) - last)
     known = summary(session.events) + (f" (the last {last:,} are shown)" if begin else "")
     head = (

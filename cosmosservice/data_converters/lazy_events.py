@@ -56,7 +56,7 @@ def lazy_event(raw: bytes, event_id: str, timestamp: float) -> Event:
     """The event of a JSON document. Its id and timestamp can be read without decoding it."""
     event = _new(_lazy_class(_class_of(raw) if event_subclasses else Event))
     fields: dict[str, Any] = {_RAW: raw}
-    # Not one that stands for something else: access to it decodes the event.
+    # Not a tagged value: access to it decodes the event.
     if event_id[:1] != "{":
         fields["id"] = event_id
     if type(timestamp) is float:

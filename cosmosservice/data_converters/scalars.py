@@ -22,7 +22,7 @@ _DECIMAL_BITS = 10_000  # Python refuses to print longer integers in decimal
 # What is read is limited to what takes no more time and memory than its text is long. What is
 # beyond stays the tagged object that it is.
 _INT_DIGITS = 4_300  # in decimal, where reading takes the square of the length; hex has no limit
-_DECIMAL_EXPONENT = 999_999  # as in Python's own context; 1E+999999999 as an int has a gigabyte
+_DECIMAL_EXPONENT = 999_999  # as in Python's own context; 1E+999999999 as an int takes a gigabyte
 _FRACTION_BITS = 100_000  # of each half: what is read is reduced, in the square of the length
 _ZONE = re.compile(r"[A-Za-z0-9_+-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,3}")
 

@@ -1,7 +1,7 @@
-"""Which objects of a document stand for something else, and which keys.
+"""Tags: which JSON objects and keys are encoded values.
 
-A tagged object has one key that starts with "$", or names a class. So that a dict of the user's is
-never taken for one, its keys that start with "$" are escaped, and so are those that JSON cannot
+A tagged object has one key that starts with "$", or names a class. So that a user's dict is never
+mistaken for one, its keys that start with "$" are escaped, and so are those that JSON cannot
 hold: `$:"$x"`, `$:1`, `$:null`. Each key is escaped for itself: two states that are merged as
 documents give the document of the merged state.
 """

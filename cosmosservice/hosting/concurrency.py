@@ -85,7 +85,7 @@ async def finish(work: asyncio.Future[T], grace: float) -> T:
 
 
 async def outlast(work: Coroutine[Any, Any, None], grace: float) -> None:
-    """Lets work continue by itself, and waits up to so many seconds for its end."""
+    """Lets work continue by itself, and waits at most this many seconds for its end."""
     task = asyncio.create_task(work)
     _outlasting.add(task)
     task.add_done_callback(_outlasting.discard)
@@ -102,6 +102,6 @@ async def _wait(work: asyncio.Future[Any], grace: float) -> None:
 
 
 def retrieve(work: asyncio.Future[Any]) -> None:
-    """For work whose waiters may all be cancelled: its failure is then nobody's."""
+    """For work whose waiters may all be cancelled: then nobody else retrieves its failure."""
     if not work.cancelled():
         work.exception()

@@ -36,8 +36,8 @@ class HomeLoop:
     async def run(
         self, work: Callable[[Host[Any]], Coroutine[Any, Any, T]], *, grace: float | None = None
     ) -> T:
-        """In the caller's own task: cancelling the caller always cancels the work, which sees
-        itself to what was sent. So `grace` does not matter here."""
+        """In the caller's own task: cancelling the caller always cancels the work, which
+        itself handles what was already sent. So `grace` is not used here."""
         del grace
         return await work(self._host)
 

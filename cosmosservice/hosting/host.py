@@ -35,7 +35,7 @@ S_co = TypeVar("S_co", bound=Settling, covariant=True)
 
 
 class StoreFactory(Protocol[C_contra, S_co]):
-    """Opens the store of one service on a connection. Is compared by identity."""
+    """Opens the store of one service on a connection. Compared by identity."""
 
     async def open(self, connection: C_contra) -> S_co: ...
 
@@ -180,7 +180,7 @@ def _keep_connections_of_the_parent() -> None:
     open_ones = [host for host in _hosts if host.life is not Life.NOT_OPENED or host.stores]
     if not open_ones:
         return
-    import ctypes  # loaded when an account connects: a fork is no time for an import
+    import ctypes  # already loaded: importing is not safe during a fork
 
     for host in open_ones:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(host))

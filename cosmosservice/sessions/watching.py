@@ -1,4 +1,4 @@
-"""Watching sessions: their changes as they are made, by whomever."""
+"""Watching sessions: their changes as they are made, by any process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas that are behind: what one process saved, another one deletes, erases and loads."""
+"""Replicas that lag: what one process saved, another one deletes, erases and loads."""
 
 from __future__ import annotations
 

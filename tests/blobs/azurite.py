@@ -21,7 +21,7 @@ from azure.storage.blob import (
 )
 
 ACCOUNT = "devstoreaccount1"
-# Azurite's well-known key: published by Microsoft, a secret of nobody.
+# Azurite's well-known key: published by Microsoft, and not a secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 ROOT = Path(__file__).parents[2]
 

@@ -36,7 +36,7 @@ def C1(rules):
 
 
 def C1b(rules):
-    """The same with an append in another session, and with a host that is behind."""
+    """The same with an append in another session, and with a host whose clock is slow."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k"), offset=apart(rules, 50)),
         Process(
@@ -84,7 +84,7 @@ def T1(rules):
 
 
 def T2(rules):
-    """All processes are behind the server by three times the ttl."""
+    """The clocks of all processes are slow by three times the ttl."""
     offset = apart(rules, -300)
     ps = [
         Process("A", uses(rules, 3, 60), offset=offset),

@@ -128,7 +128,7 @@ def E3b(rules):
 
 
 def E3c(rules):
-    """A purged session has events of an expired one behind its end; it is created again while
+    """A purged session has events of an expired one after its end; it is created again while
     several purges are under way."""
     doc = session_document("a1", "deleted", revision=2, shows="x")
     records = event(1, "x", "a1"), tombstone(2, "a1")

@@ -30,7 +30,7 @@ def N1(rules):
 
 
 def N1b(rules):
-    """Two first appends, of which one goes on behind the other."""
+    """Two first appends, of which one continues after the other."""
     ps = [
         Process("A", appends(rules, "k", NEW, rebase=True), lost_reply=True, crash=True),
         Process("B", appends(rules, "k", NEW, rebase=True)),

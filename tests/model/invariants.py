@@ -208,7 +208,7 @@ class Invariants(Ghost):
             ]
             if crossed:
                 broken.append(
-                    ("I6-append-across-delete", f"{event_id} from marker {n} behind {crossed}")
+                    ("I6-append-across-delete", f"{event_id} from marker {n} after {crossed}")
                 )
             if not rebase:
                 winner = ghost.won.get((inc, n), event_id)

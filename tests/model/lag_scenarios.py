@@ -207,7 +207,7 @@ def _lost_end(rules):
 
 
 def D1(rules):
-    """The end of the log is lost: what comes next goes behind it, and is folded."""
+    """The end of the log is lost: what comes next goes after it, and is folded."""
     ps = [
         Process("B", gets_and_appends(rules, "b", key="k"), crash=True),
         Process("N", gets_and_appends(rules, "n")),

@@ -130,7 +130,7 @@ def purge(rules, proc, sid, insist=False):
                 yield from sweep(rules, sid)
                 outcome = "done"
             elif tomb is None:
-                outcome = "done" if erased else "active"  # created again behind the purge
+                outcome = "done" if erased else "active"  # created again after the purge
             else:
                 tomb, doc = tomb.seq, doc.incarnation
                 yield from project(rules, sid, doc, tomb)

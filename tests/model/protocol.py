@@ -187,18 +187,18 @@ def get(rules, proc, sid, repair=True):
     state = fold(doc.state, lag)
     proc.end("get_end", sid, session.having(owners=owners, state=state, shown=Frozen(shown)))
     if repair and (lag or unmerged):
-        pending, behind = initial_state(doc) + lag, bool(lag) or "unmerged" in doc
+        pending, late = initial_state(doc) + lag, bool(lag) or "unmerged" in doc
         replies = doc = records = lag = overlay = shown = newest = unmerged = None
         i = scope = stored = view = key = stamp = writer = owners = state = None
         yield from merge_all(rules, pending)
         pending = None
-        if behind:
+        if late:
             yield from project(rules, sid, session.incarnation, n)
     return session
 
 
 def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, **options):
-    """Append to a session object; `rebase=True` goes on behind events of others.
+    """Append to a session object; `rebase=True` continues after events of others.
 
     Returns (outcome, session object); outcome is ok, stale or notfound.
     """

@@ -119,7 +119,7 @@ def _two_clocks(rules, first, second):
 
 
 def S3k(rules):
-    """Two sessions; the second writer's clock is behind, but it reads first."""
+    """Two sessions; the second writer's clock is slow, but it reads first."""
     return _two_clocks(rules, 10, 5)
 
 
@@ -177,7 +177,7 @@ def _one_session_two_clocks(rules, first, second):
 
 
 def S4k(rules):
-    """One session; the second writer's clock is behind."""
+    """One session; the second writer's clock is slow."""
     return _one_session_two_clocks(rules, 10, 5)
 
 

@@ -147,7 +147,7 @@ def S6f(rules):
 
 
 def S6g(rules):
-    """A clock that is behind and a cached user document that is stale: the accepted residue."""
+    """A clock that is slow and a cached user document that is stale: the accepted residue."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k"), clock=10),
         Process("B", gets_and_appends(rules, "b", key="k", sid="2"), clock=5),

@@ -51,7 +51,7 @@ def record_id(rec: Frozen) -> tuple[int, str]:
 
 
 def of(records, incarnation, after=0):
-    """The records of one incarnation behind a seq; all others are none of its business."""
+    """The records of one incarnation after a place; those of others are ignored."""
     return tuple(r for r in records if r.incarnation == incarnation and r.seq > after)
 
 

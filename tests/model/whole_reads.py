@@ -73,7 +73,7 @@ def _pages(rules, sid, doc):
             holes, tries = holes
             continue
         if rec is not None and rec.kind == "stub":
-            return None  # and a tombstone is behind it
+            return None  # and a tombstone follows it
         if rec is not None and rec.kind != "event":
             last = rec.kind
         elif rec is not None:

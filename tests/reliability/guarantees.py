@@ -93,11 +93,11 @@ class Picture:
             records = [
                 record | {"copied": True} for record in original if record["seq"] <= source["place"]
             ]
-        behind = [record for record in records if record["seq"] > session["revision"]]
-        if session["status"] == "active" and _in_force(behind):
+        pending = [record for record in records if record["seq"] > session["revision"]]
+        if session["status"] == "active" and _in_force(pending):
             return None
         state = self.values_of(session)
-        for record in behind:
+        for record in pending:
             state.update(_scope(record, ""))
         shared = [self.state("user_state", where, records), self.state("app_state", where, records)]
         events = [
@@ -211,7 +211,7 @@ def check_guarantees(emulator: Emulator, history: History, *, settled: bool = Fa
 
 
 def _log(picture: Picture, where: Where) -> list[str]:
-    """Places are taken once, without a hole, and nothing stands behind a tombstone."""
+    """Places are taken once, without a hole, and nothing follows a tombstone."""
     problems = []
     records = picture.logs.get(where, [])
     expected = 1
@@ -227,7 +227,7 @@ def _log(picture: Picture, where: Where) -> list[str]:
             same = last["incarnation"] == record["incarnation"]
             ended = last["document_type"] == "tombstone"
             if same and ended != (record["document_type"] == "restored"):
-                problems.append(f"G6 {where}: {record['document_type']} behind a tombstone")
+                problems.append(f"G6 {where}: {record['document_type']} after a tombstone")
             if not same and not ended:
                 problems.append(f"G7 {where}: an incarnation ends without a tombstone")
         last = record

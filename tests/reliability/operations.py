@@ -371,7 +371,7 @@ OPERATIONS = [
         None,
     ),
     Operation(
-        "get of a session that is behind",
+        "get of a late session",
         behind,
         get,
         (["one", "other"], OTHER),

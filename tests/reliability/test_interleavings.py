@@ -20,7 +20,7 @@ SEEDS = range(12 * TIMES)  # every trouble with every lag
 TROUBLES = [{}, {"losses": 0.05}, {"losses": 0.03, "kills": 0.03}]
 
 
-# In every other one of each kind replicas lag, by up to so many seconds. A request takes 1 ms.
+# In every other one of each kind replicas lag by up to this many seconds. A request takes 1 ms.
 LAGS = [0.0, 0.05, 0.0, 8.0]
 
 
@@ -54,7 +54,7 @@ async def play(world: World, *actors) -> None:
 
 
 async def write(world: World, process, where, count: int, *keys: str) -> None:
-    """A process that appends, and loads the session again when it is told that it is behind."""
+    """A process that appends, and loads the session again when its object is stale."""
     session = await world.get(process, where)
     for _ in range(count):
         for _ in range(50):

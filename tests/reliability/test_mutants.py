@@ -224,7 +224,7 @@ def comes_back_from_the_future(*, purged: bool = True) -> None:
 
 
 MUTANTS = [
-    (Projector, "_settle", no_settling, matrix("get of a session that is behind")),
+    (Projector, "_settle", no_settling, matrix("get of a late session")),
     (
         SessionDocuments,
         "initial_changes",

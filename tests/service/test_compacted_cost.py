@@ -85,7 +85,7 @@ async def test_records_that_are_loaded_one_by_one_are_read_once(open_service, em
 
 @pytest.mark.parametrize("behind", ["events", "sessions"])
 async def test_under_lag_the_prompt_is_one_that_the_session_had(behind):
-    """Whichever container is behind: what is loaded goes with a revision that there was."""
+    """Whichever container lags: what is loaded belongs to a revision that the session had."""
     replicas = Replicas()
     with Emulator(replicas=replicas) as emulator:
         async with (

@@ -1,4 +1,4 @@
-"""Watching sessions: every event as it is appended, by whomever, in order, from any point on."""
+"""Watching sessions: every event as it is appended by any process, in order, from any point on."""
 
 from __future__ import annotations
 

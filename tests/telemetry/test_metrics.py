@@ -121,7 +121,7 @@ async def test_events_that_another_process_left_behind_are_repairs(emulator, see
         assert "cosmosservice.repairs" not in seen.measured()
 
 
-async def test_session_documents_that_are_behind_are_shown_and_their_lag_measured(service, seen):
+async def test_late_session_documents_are_counted_and_their_lag_is_measured(service, seen):
     pending = "cosmosservice.projection.pending"
     session = await service.create_session(app_name="app", user_id="ann")
     gc.collect()  # services that other tests have abandoned

@@ -10,7 +10,7 @@ in another way. What is kept although it is covered:
 * events of isolated tasks, and what started them,
 * the last turns, whole: ADK takes some of them into its next summary again.
 
-A rewind takes back summaries too. Behind one, everything is loaded until the next summary.
+A rewind takes back summaries too. After one, everything is loaded until the next summary.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Feed:
         documents, found = await self._container.changes(request, _COUNT)
         began = 0
         if start == "Now":
-            # What was appended before and is renewed later is not told.
+            # What was appended before and is renewed later is not reported again.
             began = int(self._clock.now() - (clock() - started)) - _CLOCK_STEP
         nothing = Place("", "", None, began, began)
         ranges = [nothing.moved(each.range) for each in found]
@@ -151,7 +151,7 @@ class Feed:
     async def _of(
         self, scope: Scope, body: Document, caught_up: int, last_told: Callable[[Run], int | None]
     ) -> list[tuple[SessionKey, Record]]:
-        """What a document of the feed tells, in the order of the log."""
+        """The records that a document of the feed reports, in the order of the log."""
         kind = body.get("document_type")
         place = PLACE.fullmatch(str(body.get("id")))
         if place is None or kind in (CHUNK, LOST) or not scope.holds(body):
@@ -179,7 +179,7 @@ class Feed:
     async def _moved(
         self, key: SessionKey, seq: int, incarnation: str, last: int | None, caught_up: int
     ) -> list[Document]:
-        """The records before a place that are told after it if nobody looks: renewed meanwhile."""
+        """The earlier records that were renewed meanwhile, and would be reported too late."""
         await self._log.probe(key, seq, incarnation)  # from here on, no read is older than now
         parameters = {"first": key.first_id((last or 0) + 1), "last": key.first_id(seq)}
         if last is not None:
@@ -236,12 +236,12 @@ class _Page:
 
     @property
     def position(self) -> Position:
-        """Behind what was read."""
+        """After what was read."""
         return Position(self._container, (self._place, *self._others))
 
     @property
     def end(self) -> Position:
-        """Behind the page. The other ranges are next."""
+        """After the page. The other ranges are next."""
         current = self._end._replace(newest=self._newest, lsn=0, id="")
         return Position(self._container, (*self._others, current))
 

@@ -25,9 +25,9 @@ class Place(NamedTuple):
     low: str
     high: str
     token: str | None  # None: nothing
-    caught_up: int  # everything that was appended before this moment is told (`_ts`)
+    caught_up: int  # everything that was appended before this moment was reported (`_ts`)
     newest: int  # the latest `_ts` that was met
-    # Behind the token, everything up to this document is told.
+    # After the token, everything up to this document was reported.
     lsn: int = 0
     id: str = ""
 

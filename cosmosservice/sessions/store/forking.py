@@ -178,7 +178,7 @@ class Forking:
         return events if len(events) == int(source["events"]) else None
 
     async def _finish(self, document: SessionDocument, records: list[Record]) -> bool:
-        """Whether the fork is complete, by whomever. False if it was ended: its source is gone."""
+        """Whether the fork is complete, by any process. False if its source is gone."""
         key, incarnation = document.key, document.incarnation
         current: SessionDocument | None = document
         uploads: list[Document] = []

@@ -304,7 +304,7 @@ class Projector:
             return loading
         named = view.named(loading)
         if named is None:
-            return loading  # whoever has them all in hand finds out
+            return loading  # a reader that has all of them finds out
         revision = records[-1].seq if records else current.revision
         named = [record for record in named if record.seq <= revision]
         return advanced(loading, named, current.first_seq)

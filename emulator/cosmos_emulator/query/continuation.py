@@ -22,7 +22,7 @@ _LONGEST_KEY = 512
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Behind `returned` results; `keys` and `rowid` of the last row, if it can be found again."""
+    """After `returned` results; `keys` and `rowid` of the last row, if it can be found again."""
 
     returned: int
     keys: tuple[SortKey, ...] | None = None

@@ -320,7 +320,7 @@ class _Run:
         where = [] if segment.where is None else [f"({segment.where})"]
         params = list(segment.params)
         if self._condition is not None:
-            # Behind a place the index is entered there, not where the condition would begin.
+            # After a place, the index is entered there and not where the condition would begin.
             where.append(f"{'+' if resumed else ''}({self._condition.sql})")
             params += self._condition.params
         rows = self._source.rows(" AND ".join(where) or None, params, segment.order_by, limit, 0)

@@ -8,7 +8,7 @@ behind a load balancer: it loads the session, compares it with what was acknowle
 What fails is tried again with the same event, as the errors say. A conversation that is long enough
 is checked and purged, and another one takes its place, so that what is stored stays about the same.
 
-With `lag`, replicas are up to so many seconds behind: a session that is loaded may be an older one.
+With `lag`, replicas lag by up to that many seconds: a session that is loaded may be an older one.
 It must be one that was, and an event that is appended to it must be refused.
 """
 
