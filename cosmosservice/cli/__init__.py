@@ -6,8 +6,14 @@ import sys
 def main() -> None:
     try:
         from cosmosservice.cli.commands import cli
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("click", "rich"):
+    except ImportError as missing:
+        if missing.name in ("click", "rich"):
+            sys.exit(f"The command line needs {missing.name}: pip install 'cosmosservice[cli]'")
+        from cosmosservice.cli import versions
+
+        wanted = " ".join(f"'{each}'" for each in versions.wanted())
+        if not wanted:
             raise
-        sys.exit(f"The command line needs {missing.name}: pip install 'cosmosservice[cli]'")
+        found = ", ".join(f"{name} {each}" for name, each in versions.found().items())
+        sys.exit(f"{found}: not supported. pip install {wanted}")
     cli(prog_name="cosmosservice")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import AsyncIterator, Iterator
-from importlib.metadata import requires, version
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
-
-from packaging.requirements import Requirement
 
 from cosmosservice.account.charges import RequestCharge
 from cosmosservice.account.connection import AccountProperties, Connection
@@ -17,6 +14,7 @@ from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.failures import NotFound
 from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.settings import Settings
+from cosmosservice.cli import versions
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import AuthenticationError, CosmosServiceError, UnavailableError
 
@@ -87,22 +85,11 @@ def _described(settings: Settings) -> str:
 
 
 def _versions() -> Finding:
-    """Whether the packages that matter most are of versions that this one was tested with."""
-    supported = {
-        required.name: required.specifier
-        for required in map(Requirement, requires("cosmosservice") or ())
-        if required.name in ("google-adk", "azure-cosmos")
-    }
-    found = ", ".join(f"{name} {version(name)}" for name in ("cosmosservice", *supported))
-    wrong = [
-        f"{name}{specifier}"
-        for name, specifier in supported.items()
-        if not specifier.contains(version(name), prereleases=True)
-    ]
-    if not wrong:
+    found = ", ".join(f"{name} {each}" for name, each in versions.found().items())
+    wanted = " ".join(f"'{each}'" for each in versions.wanted())
+    if not wanted:
         return Finding("ok", "versions", found)
-    asked = " ".join(f"'{each}'" for each in wrong)
-    return Finding("fail", "versions", found, f"Not supported. pip install {asked}")
+    return Finding("fail", "versions", found, f"Not supported. pip install {wanted}")
 
 
 def _way_in(settings: Settings, error: CosmosServiceError) -> str:

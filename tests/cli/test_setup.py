@@ -13,7 +13,7 @@ from azure.cosmos import CosmosClient, PartitionKey
 
 from cosmos_emulator import Emulator
 from cosmosservice import cli as package
-from cosmosservice.cli import doctor
+from cosmosservice.cli import versions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -64,8 +64,8 @@ def test_doctor_recognises_a_wrong_partition_key_and_dear_indexing(command):
 @pytest.mark.parametrize("package", ["google-adk", "azure-cosmos"])
 def test_doctor_fails_on_versions_that_are_not_supported(command, monkeypatch, package):
     command("init")
-    real = doctor.version
-    monkeypatch.setattr(doctor, "version", lambda name: "9.0" if name == package else real(name))
+    real = versions.version
+    monkeypatch.setattr(versions, "version", lambda name: "9.0" if name == package else real(name))
     shown = command("doctor", "--json")
     assert shown.code == 1
     found = findings(shown)["versions"]
@@ -289,6 +289,14 @@ def test_without_click_the_message_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "cosmosservice.cli.commands", raising=False)
     monkeypatch.setitem(sys.modules, "click", None)
     with pytest.raises(SystemExit, match=r"pip install 'cosmosservice\[cli\]'"):
+        package.main()
+
+
+def test_an_adk_that_is_too_old_to_start_with_is_named(monkeypatch):
+    monkeypatch.setattr(versions, "version", lambda name: "0.1")
+    monkeypatch.delitem(sys.modules, "cosmosservice.cli.commands", raising=False)
+    monkeypatch.setitem(sys.modules, "cosmosservice.containers", None)
+    with pytest.raises(SystemExit, match=r"google-adk 0\.1, .* not supported\. pip install '"):
         package.main()
 
 

@@ -1,0 +1,23 @@
+"""Whether the packages that matter most are of versions that this one was tested with."""
+
+from __future__ import annotations
+
+from importlib.metadata import requires, version
+
+from packaging.requirements import Requirement
+
+PACKAGES = ("google-adk", "azure-cosmos")
+
+
+def found() -> dict[str, str]:
+    return {name: version(name) for name in ("cosmosservice", *PACKAGES)}
+
+
+def wanted() -> list[str]:
+    """What should be installed instead of what is; empty if all is well."""
+    required = map(Requirement, requires("cosmosservice") or ())
+    return [
+        f"{each.name}{each.specifier}"
+        for each in required
+        if each.name in PACKAGES and not each.specifier.contains(version(each.name), True)
+    ]
