@@ -128,7 +128,8 @@ class Bench:
 
     def bare_create(self, document: dict[str, Any]) -> Lane:
         async def create() -> None:
-            body = document | {"id": f"bare-{next(NUMBERS)}", "document_type": "bare"}
+            name = f"bare-{next(NUMBERS)}"
+            body = document | {"id": name, "claim": name, "document_type": "bare"}
             await self.container.create_item(body, no_response=True)
 
         return timed(create)
@@ -197,7 +198,7 @@ async def measure(console: Console, *, quick: bool) -> None:
             show(console, f"save {name}", await bench.saves(size, **up))
             show(console, f"load {name}", await bench.loads(size, **down))
         table = Table("request units", "save", "load", title="Request units")
-        for label, size in itertools.product((OURS, BLOBS), (KB, 64 * KB, MB, 20 * MB)):
+        for label, size in itertools.product((OURS, BLOBS), (KB, 64 * KB, 256 * KB, MB, 20 * MB)):
             saved, loaded = await bench.units(label, size)
             table.add_row(f"{label}, {size // KB:,} KB", f"{saved:,.1f}", f"{loaded:,.1f}")
         console.print(table)

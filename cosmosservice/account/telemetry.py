@@ -90,6 +90,7 @@ _REQUESTS = {
     "delete": "delete_item",
     "query": "query_items",
     "batch": "execute_batch",
+    "change feed": "query_change_feed",
 }
 # Answers that the protocol counts on: no document yet, a place that is taken, a newer version.
 _EXPECTED = frozenset({404, 409, 412})

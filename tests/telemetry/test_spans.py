@@ -197,3 +197,11 @@ async def test_an_artifact_is_in_a_trace_too(emulator, seen):
     assert operation.attributes[CHARGE] > 0
     assert "create_item artifacts" in [span.name for span in seen.below(operation)]
     assert "secret" not in str([span.to_json() for span in seen.all_spans])
+
+
+async def test_a_watch_reads_the_change_feed_in_spans(service, seen):
+    session = await service.create_session(app_name="app", user_id="ann")
+    await service.append_event(session, event("hello"))
+    found = [each async for each in service.watch(app_name="app", since="beginning", follow=False)]
+    assert len(found) == 1
+    assert seen.spans("query_change_feed")
