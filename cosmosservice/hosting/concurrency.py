@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Coroutine, Hashable
 from typing import Any, Literal, TypeVar
+
+from cosmosservice.errors import UnavailableError
+from cosmosservice.hosting.deadline import remaining
 
 GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
 
@@ -63,6 +67,19 @@ class _KeyLock(asyncio.Lock):
         if not self._wanted:
             locks, key = self._entry
             del locks[key]
+
+
+async def acquire_in_time(lock: asyncio.Lock, otherwise: str) -> None:
+    """Raises UnavailableError with this text at the deadline of the operation."""
+    if not lock.locked():
+        await lock.acquire()
+        return
+    left = remaining()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(None if left == math.inf else left):
+            await lock.acquire()
+            return
+    raise UnavailableError(otherwise)
 
 
 async def finish(work: asyncio.Future[T], grace: float) -> T:

@@ -197,3 +197,28 @@ def test_closing_ends_however_much_is_due(silence):
         assert len(found.events) == 1
 
     simulate(scene)
+
+
+def test_a_delete_does_not_wait_beyond_its_deadline_for_a_slow_projection():
+    async def scene():
+        loop = asyncio.get_running_loop()
+        emulator = store()
+        process, other = Process(emulator, timeout=TIMEOUT), Process(emulator)
+        session = await process.service.create_session(**THIS)
+        await process.service.append_event(session, event("x"))
+        found = await other.service.get_session(**THIS)
+        await other.service.append_event(found, event("y"))
+        await other.service.flush()  # so that the projection of the first process is refused
+        emulator.faults.delay(14.0, times=None, container="sessions")
+        slow = asyncio.ensure_future(process.service.flush())
+        await asyncio.sleep(0.1)
+        began = loop.time()
+        with pytest.raises(UnavailableError, match="delete_session"):
+            await process.service.delete_session(**THIS)
+        assert loop.time() - began <= TIMEOUT + 0.001
+        await slow
+        emulator.faults.clear()
+        await process.service.delete_session(**THIS)
+        assert await process.service.get_session(**THIS) is None
+
+    simulate(scene)

@@ -22,7 +22,7 @@ from cosmosservice.errors import (
     StateUpdatePendingError,
     StorageError,
 )
-from cosmosservice.hosting.concurrency import GRACE, Locks, outlast
+from cosmosservice.hosting.concurrency import GRACE, Locks, acquire_in_time, outlast
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import STUB
 from cosmosservice.sessions.store.event_log import EventLog
@@ -90,7 +90,11 @@ class Appending:
         if record.deltas is not NOTHING:
             self._sizes.check(key, record.deltas, "append_event")
         lock, handed_over = self._locks.of(key), False
-        await lock.acquire()
+        await acquire_in_time(
+            lock,
+            "append_event: earlier appends to this session took all of the timeout. Nothing was"
+            " stored; sending it again is safe.",
+        )
         try:
             marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
             if self._is_held(key, marker, record, holder):

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.account import telemetry
-from cosmosservice.account.charges import operation_named
+from cosmosservice.account.charges import current_operation, operation_named
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import BACKGROUND, CONTENTION, VISIBILITY
 from cosmosservice.errors import CosmosServiceError, TooLargeError
-from cosmosservice.hosting.concurrency import Locks
+from cosmosservice.hosting.concurrency import Locks, acquire_in_time
 from cosmosservice.hosting.deadline import within
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.compaction import Loading, advanced
@@ -201,11 +201,20 @@ class Projector:
         an event that this process stored, if it did. Says whether it wrote the document.
         """
         uploads: list[Document] = []
-        async with self._locks.of(key):
+        lock = self._locks.of(key)
+        await acquire_in_time(
+            lock,
+            f"{current_operation.get()}: this process is still writing the document of session"
+            f" {key.session_id!r}, and there was no answer in time. What the log has is stored;"
+            " call it again.",
+        )
+        try:
             written = await self._project(key, incarnation, appended, accept_loss, uploads)
             if uploads and not written:
                 await self._discard(key, incarnation, uploads)
             return written
+        finally:
+            lock.release()
 
     async def _project(
         self,
