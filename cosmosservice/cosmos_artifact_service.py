@@ -153,7 +153,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         if uri is not None:
             references.target_of(uri, app_name, user_id, session_id)
         draft = Draft(rest, mime_type, custom_metadata)
-        return await self._run(
+        return await self.in_store(
             "save_artifact", lambda store: store.saving.save(key, draft, payload), grace=GRACE
         )
 
@@ -168,7 +168,9 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         version: int | None = None,
     ) -> types.Part | None:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        return await self._run("load_artifact", lambda store: store.load(key, session_id, version))
+        return await self.in_store(
+            "load_artifact", lambda store: store.load(key, session_id, version)
+        )
 
     @override
     async def list_artifact_keys(
@@ -177,21 +179,21 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         scopes = [Scope.named(app_name, user_id, None)]
         if session_id is not None:
             scopes.append(Scope.named(app_name, user_id, session_id))
-        return await self._run("list_artifact_keys", lambda store: store.keys(scopes))
+        return await self.in_store("list_artifact_keys", lambda store: store.keys(scopes))
 
     @override
     async def delete_artifact(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> None:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        await self._run("delete_artifact", lambda store: store.deletion.delete(key))
+        await self.in_store("delete_artifact", lambda store: store.deletion.delete(key))
 
     @override
     async def list_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[int]:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        found = await self._run("list_versions", lambda store: store.versions.all(key))
+        found = await self.in_store("list_versions", lambda store: store.versions.all(key))
         return [int(each["version"]) for each in found]
 
     @override
@@ -199,7 +201,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[ArtifactVersion]:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        return await self._run("list_artifact_versions", lambda store: store.list_versions(key))
+        return await self.in_store("list_artifact_versions", lambda store: store.list_versions(key))
 
     @override
     async def get_artifact_version(
@@ -212,7 +214,9 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         version: int | None = None,
     ) -> ArtifactVersion | None:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        return await self._run("get_artifact_version", lambda store: store.version(key, version))
+        return await self.in_store(
+            "get_artifact_version", lambda store: store.version(key, version)
+        )
 
     # --- in parts
 
@@ -227,7 +231,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
     ) -> ArtifactReader | None:
         """A version to be read in parts, with a few pieces in memory; None if there is none."""
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        opened = await self._run(
+        opened = await self.in_store(
             "open_artifact", lambda store: store.open(key, session_id, version)
         )
         return None if opened is None else ArtifactReader(opened, self._piece, self._explain)
@@ -235,13 +239,13 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
     async def _piece(self, opened: Opened, number: int) -> bytes:
         extent = opened.extent
         assert extent is not None
-        return await self._run(
+        return await self.in_store(
             "open_artifact",
             lambda store: store.reading.pieces(opened.key, extent, number),
         )
 
     async def _explain(self, opened: Opened, problem: str) -> None:
-        await self._run(
+        await self.in_store(
             "open_artifact",
             lambda store: store.reading.explain(opened.key, opened.document, problem),
         )
@@ -264,24 +268,24 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         rest, _, _ = divided(blob_part(mime_type, display_name))
         draft = Draft(rest, mime_type, custom_metadata)
         name = "save_artifact_stream"
-        inline, size = await self._run(name, _sizes_of)
+        inline, size = await self.in_store(name, _sizes_of)
         stream = blocks(data, size)
         first = await anext(stream, b"")
         if len(first) <= inline:  # a block that short is the last one
-            return await self._run(
+            return await self.in_store(
                 name, lambda store: store.saving.save(key, draft, first), grace=GRACE
             )
-        upload = await self._run(name, lambda store: store.payloads.begin(key.scope))
+        upload = await self.in_store(name, lambda store: store.payloads.begin(key.scope))
         try:
             await self._send(upload, first, stream)
-            return await self._run(
+            return await self.in_store(
                 name,
                 lambda store: store.saving.finish_stream(key, draft, upload),
                 grace=GRACE,
             )
         except Exception:
             with contextlib.suppress(Exception):
-                await self._run(name, lambda store: store.payloads.discard(upload))
+                await self.in_store(name, lambda store: store.payloads.discard(upload))
             raise
 
     async def _send(self, upload: Upload, first: bytes, rest: Any) -> None:
@@ -292,7 +296,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             while block is not None:
                 upload.digests.append(await sha256(block))
                 upload.sizes.append(len(block))
-                await self._run(name, lambda store: store.payloads.renew(upload))
+                await self.in_store(name, lambda store: store.payloads.renew(upload))
                 under_way.add(asyncio.create_task(self._put(upload, number, block)))
                 number, block = number + 1, None
                 if len(under_way) >= _AHEAD:
@@ -308,7 +312,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             await asyncio.gather(*under_way, return_exceptions=True)
 
     async def _put(self, upload: Upload, number: int, block: bytes) -> None:
-        await self._run(
+        await self.in_store(
             "save_artifact_stream", lambda store: store.payloads.put(upload, number, block)
         )
 
@@ -336,7 +340,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
                 report.add(await store.sweeping.purge(scope))
             return report
 
-        return await self._run("purge_artifacts", purge)
+        return await self.in_store("purge_artifacts", purge)
 
     async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
         """What a purge of the session service on the same account calls."""
@@ -360,7 +364,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             return False
         target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
         try:
-            return await self._run(
+            return await self.in_store(
                 _COPY, lambda store: store.copying.has_copies(fork, source, target)
             )
         except ContainerMismatchError:  # nothing was ever kept
@@ -370,17 +374,17 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         """What a fork, and whoever completes it, calls."""
         source = Scope.named(fork.app_name, fork.user_id, fork.session_id)
         target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
-        await self._run(_COPY, lambda store: store.copying.copy(fork, source, target))
+        await self.in_store(_COPY, lambda store: store.copying.copy(fork, source, target))
 
     async def discard(self, fork: Fork) -> None:
         """What a fork calls whose source was erased meanwhile."""
         target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
-        await self._run(_COPY, lambda store: store.sweeping.purge(target))
+        await self.in_store(_COPY, lambda store: store.sweeping.purge(target))
 
     async def sweep(self, *, progress: Progress | None = None) -> SweepReport:
         """Removes what saves and deletes that were cut short left behind, in all scopes. It takes
         nothing that is in use, and may run at any time."""
-        return await self._run("sweep_artifacts", lambda store: store.sweeping.sweep(progress))
+        return await self.in_store("sweep_artifacts", lambda store: store.sweeping.sweep(progress))
 
 
 async def _sizes_of(store: ArtifactStore) -> tuple[int, int]:

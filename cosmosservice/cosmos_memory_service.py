@@ -155,7 +155,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         session_id = text_of("The session id", session.id)
         entries = event_entries(session.events, None, self._ttl)
         if entries:
-            await self._run(
+            await self.in_store(
                 "add_session_to_memory",
                 lambda store: store.add_session(owner, session_id, entries),
                 grace=GRACE,
@@ -176,7 +176,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         session = None if session_id is None else text_of("The session id", session_id)
         entries = event_entries(events, custom_metadata, self._ttl)
         if entries:
-            await self._run(
+            await self.in_store(
                 "add_events_to_memory",
                 lambda store: store.add_events(owner, session, entries),
                 grace=GRACE,
@@ -194,7 +194,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         owner = Owner.of(app_name, user_id)
         entries = memory_entries(memories, custom_metadata, self._ttl)
         if entries:
-            await self._run(
+            await self.in_store(
                 "add_memory", lambda store: store.add_alone(owner, entries), grace=GRACE
             )
 
@@ -224,7 +224,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         owner = Owner.of(app_name, user_id)
         chosen = Filter(session_id, author, _seconds(since), _seconds(until))
         count = limit or self._results
-        found = await self._run(
+        found = await self.in_store(
             "search_memory", lambda store: store.search(owner, query, count, chosen)
         )
         return SearchMemoryResponse(memories=[memory_of(*each) for each in found])
@@ -237,7 +237,9 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             return
         owner = Owner.of(app_name, user_id)
         text_of("The memory id", memory_id)
-        await self._run("delete_memory", lambda store: store.forget(owner, memory_id), grace=GRACE)
+        await self.in_store(
+            "delete_memory", lambda store: store.forget(owner, memory_id), grace=GRACE
+        )
 
     # --- further
 
@@ -248,7 +250,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         owner = Owner.of(app_name, user_id)
         after, seen = -EVER, frozenset[str]()
         while True:
-            page = await self._run("iter_memories", _page(owner, session_id, after, seen))
+            page = await self.in_store("iter_memories", _page(owner, session_id, after, seen))
             if not page:
                 return
             for document, content in page:
@@ -263,7 +265,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     ) -> MemoryPurgeReport:
         """Erases all memories of a user, or of one session, and what is left of deleted ones."""
         owner = Owner.of(app_name, user_id)
-        return await self._run("purge_memories", lambda store: store.purge(owner, session_id))
+        return await self.in_store("purge_memories", lambda store: store.purge(owner, session_id))
 
     async def remember(
         self,
@@ -287,7 +289,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         entries = event_entries(events, None, self._ttl)
         if not entries:
             return 0
-        return await self._run(
+        return await self.in_store(
             "remember",
             lambda store: store.remember(
                 owner, session_id, entries, continues=not beginning, others=others
@@ -318,7 +320,9 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         if (app_name is None) != (user_id is None):
             raise ValueError("Give both app_name and user_id, or neither.")
         owner = None if app_name is None or user_id is None else Owner.of(app_name, user_id)
-        return await self._run("embed_missing", lambda store: store.embed_missing(owner, progress))
+        return await self.in_store(
+            "embed_missing", lambda store: store.embed_missing(owner, progress)
+        )
 
 
 def _page(

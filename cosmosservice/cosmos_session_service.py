@@ -237,7 +237,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         check_state_keys(state, "create_session")
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
-        snapshot = await self._run(
+        snapshot = await self.in_store(
             "create_session", lambda store: store.creating.create(key, scoped, retention)
         )
         return session_object(snapshot)
@@ -259,7 +259,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             raise ValueError("num_recent_events must be greater than or equal to 0.")
         after = config.after_timestamp if config is not None else None
         since = self._since_compaction and config is None
-        snapshot = await self._run(
+        snapshot = await self.in_store(
             "get_session", lambda store: store.reader.read(key, count, since_compaction=since)
         )
         if snapshot is None:
@@ -273,7 +273,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         """Oldest update first. All of them: see list_sessions_page for many."""
-        found, _ = await self._run(
+        found, _ = await self.in_store(
             "list_sessions", lambda store: store.listing.page(Wanted(app_name, user_id))
         )
         return ListSessionsResponse(sessions=[session_object(each) for each in found])
@@ -318,7 +318,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             _seconds("updated_before", updated_before),
             _part_of_title(title),
         )
-        found, following = await self._run(
+        found, following = await self.in_store(
             "list_sessions",
             lambda store: store.listing.page(wanted, limit=limit, continuation=continuation),
         )
@@ -333,7 +333,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         With `deleted`, those that can be restored instead.
         """
         status = DELETED if deleted else ACTIVE
-        return await self._run(
+        return await self.in_store(
             "count_sessions", lambda store: store.listing.count(app_name, user_id, status)
         )
 
@@ -352,7 +352,9 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     async def _iter_events(self, key: SessionKey | None, page_size: int) -> AsyncIterator[Event]:
         position: LogPosition | None = None
         while key is not None:
-            page, position = await self._run("iter_events", _events_after(key, position, page_size))
+            page, position = await self.in_store(
+                "iter_events", _events_after(key, position, page_size)
+            )
             for record in page:
                 if record.is_event:
                     yield event_object(record)
@@ -369,7 +371,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         if there is no such point, and SessionNotFoundError if there is no such session.
         """
         key = SessionKey.named(app_name, user_id, session_id)
-        past = await self._run("get_session_at", lambda store: store.history.at(key, at))
+        past = await self.in_store("get_session_at", lambda store: store.history.at(key, at))
         return session_object(past.snapshot)
 
     async def fork_session(
@@ -393,7 +395,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         target = SessionKey.named(
             app_name, user_id if new_user_id is None else new_user_id, new_session_id
         )
-        snapshot = await self._run("fork_session", _fork(key, target, at))
+        snapshot = await self.in_store("fork_session", _fork(key, target, at))
         return session_object(snapshot)
 
     @override
@@ -401,7 +403,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         """Soft: nobody can append any more, and `restore_session` brings it back."""
         key = _key(app_name, user_id, session_id)
         if key is not None:
-            await self._run("delete_session", lambda store: store.lifecycle.delete(key))
+            await self.in_store("delete_session", lambda store: store.lifecycle.delete(key))
 
     @override
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -420,7 +422,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
         holder = Holding(session, event, asyncio.get_running_loop())
-        await self._run(
+        await self.in_store(
             "append_event",
             lambda store: store.appending.append(key, holder, record, session.last_update_time),
             grace=GRACE,
@@ -452,7 +454,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         scope = Scope.named(app_name, user_id, session_id)
 
         async def read(place: Position | Start, told: Mapping[Run, int]) -> FeedPage:
-            return await self._run("watch", lambda store: store.feed.page(scope, place, told))
+            return await self.in_store("watch", lambda store: store.feed.page(scope, place, told))
 
         return SessionWatch(read, scope, since, interval, follow)
 
@@ -461,7 +463,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         missing it would take back what they changed."""
         if not self._since_compaction and self._recent_events is None:
             return
-        whole = await self._run("append_event", lambda store: store.reader.read(key))
+        whole = await self.in_store("append_event", lambda store: store.reader.read(key))
         if whole is not None and len(session.events) < len(whole.records):
             raise ValueError(
                 "append_event: a rewind needs a session with all its events, and since_compaction"
@@ -472,7 +474,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The user's state, keys without `user:`."""
         key = StateKey.of_user(app_name, user_id)
-        return await self._run("get_user_state", lambda store: store.reader.user_state(key))
+        return await self.in_store("get_user_state", lambda store: store.reader.user_state(key))
 
     async def flush(self) -> None:
         """Waits until the session documents, and the memory service of `memory=`, have caught up

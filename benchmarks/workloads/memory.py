@@ -23,7 +23,7 @@ async def cached(peer: InProcess) -> int:
     async def look(store: SessionStore) -> int:
         return store.cache.bytes
 
-    return await peer.service._run("measure", look)
+    return await peer.service.in_store("measure", look)
 
 
 async def memory(stand: Stand) -> Result:

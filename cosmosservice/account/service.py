@@ -78,14 +78,15 @@ class AccountService(Generic[S]):
         await self._account.close_stores(self._stores)
         await self._account.__aexit__()
 
-    async def _run(
+    async def in_store(
         self,
         operation: str,
         work: Callable[[S], Coroutine[Any, Any, T]],
         *,
         grace: float | None = None,
     ) -> T:
-        """Awaits `work(store)` where the account lives."""
+        """Awaits `work(store)` where the account lives, as the operation of this name. For the
+        service itself and for tools of this package: what a store offers may change."""
         return await self._account.run(self._stores, operation, work, grace=grace)
 
 

@@ -70,7 +70,7 @@ class CosmosArtifacts:
         await self.service.list_artifact_keys(app_name="nobody", user_id="nobody")
 
     async def scopes(self) -> list[Scope]:
-        found = await self.service._run("migrate", lambda store: store.scopes())
+        found = await self.service.in_store("migrate", lambda store: store.scopes())
         return sorted(
             (Scope(each.app_name, each.user_id, each.session_id) for each in found), key=str
         )

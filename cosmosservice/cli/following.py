@@ -180,12 +180,14 @@ async def _together(watch: SessionWatch) -> AsyncIterator[list[SessionChange]]:
 
 
 async def _position(memory: CosmosMemoryService, scope: Scope) -> str | None:
-    return await memory._run("follow", lambda store: Positions(store.container).get(scope.digest))
+    return await memory.in_store(
+        "follow", lambda store: Positions(store.container).get(scope.digest)
+    )
 
 
 async def _keep_position(memory: CosmosMemoryService, scope: Scope, watch: SessionWatch) -> None:
     place = watch.continuation
     if place is not None:
-        await memory._run(
+        await memory.in_store(
             "follow", lambda store: Positions(store.container).put(scope.digest, place)
         )

@@ -72,11 +72,11 @@ class CosmosMemories:
 
     async def portions(self, apps: Sequence[str]) -> AsyncIterator[tuple[int, Work]]:
         for owner in await self._owners(apps):
-            found = await self._service._run("migrate", _reading(owner))
+            found = await self._service.in_store("migrate", _reading(owner))
             yield sum(each["kind"] == MEMORY for each in found), _documents_of(found)
 
     async def _owners(self, apps: Sequence[str]) -> list[str]:
-        return await self._service._run(
+        return await self._service.in_store(
             "migrate", lambda store: copying.owners_in(store.container, apps)
         )
 
@@ -88,7 +88,7 @@ async def copy_memories(
         if target is None:
             copies.outcomes[TO_COPY] += count
         else:
-            copies.outcomes.update(await target._run("migrate", work))
+            copies.outcomes.update(await target.in_store("migrate", work))
     for wrong in (copying.DIFFERENT, copying.LOST):
         if copies.outcomes[wrong]:
             copies.problems.append(f"memories: {copies.outcomes[wrong]:,} are {wrong}")

@@ -49,7 +49,7 @@ async def latest(
 ) -> None:
     owner = Owner.of(app_name, user_id)
     async with service_of(uri) as service:
-        found = await service._run("iter_memories", lambda store: store.latest(owner, limit))
+        found = await service.in_store("iter_memories", lambda store: store.latest(owner, limit))
     _print([memory_of(*each) for each in found], as_json, "No memories.")
     if len(found) == limit and not as_json:
         err.print(f"The latest {limit}; more with --limit.")
@@ -73,7 +73,9 @@ async def add(
 async def forget(uri: str | None, app_name: str, user_id: str, memory_id: str) -> bool:
     owner = Owner.of(app_name, user_id)
     async with service_of(uri) as service:
-        found = await service._run("delete_memory", lambda store: store.forget(owner, memory_id))
+        found = await service.in_store(
+            "delete_memory", lambda store: store.forget(owner, memory_id)
+        )
     err.print("Forgotten." if found else "The user has no such memory.")
     return found
 

@@ -121,7 +121,7 @@ class Catalogue:
     async def _look(
         self, search: Search, limit: int, continuation: str | None
     ) -> tuple[list[Row], str | None]:
-        found, following = await self._service._run(
+        found, following = await self._service.in_store(
             "list_sessions", lambda store: store.listing.latest(search, limit, continuation)
         )
         rows = [row for body in found if (row := _row(body)) is not None]
@@ -136,7 +136,7 @@ class Catalogue:
     async def activity(self, since: float, limit: int) -> list[Document]:
         """App, time, author and use of tokens of the events since then, the newest first."""
         parameters = {"limit": limit, "since": int(since)}
-        return await self._service._run(
+        return await self._service.in_store(
             "activity", lambda store: store.events.query(ACTIVITY, parameters)
         )
 

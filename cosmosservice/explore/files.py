@@ -50,7 +50,7 @@ class Files:
     async def of_user(self, key: SessionKey) -> list[File]:
         """Of all sessions of the user, and of none."""
         parameters = {"app": key.app_name, "user": key.user_id, "limit": _MOST}
-        found: list[Document] = await self._service._run(
+        found: list[Document] = await self._service.in_store(
             "list_artifact_keys",
             lambda store: store.container.query(FILES_OF_USER, parameters),
         )
@@ -66,7 +66,7 @@ class Files:
 
     async def _in(self, partition: str) -> list[Document]:
         parameters = {"limit": _MOST}
-        found: list[Document] = await self._service._run(
+        found: list[Document] = await self._service.in_store(
             "list_artifact_keys",
             lambda store: store.container.query(FILES_OF_SCOPE, parameters, partition),
         )

@@ -126,7 +126,7 @@ class Past:
     async def _records(
         self, key: SessionKey, incarnation: str, after: int, last: int
     ) -> list[Record]:
-        return await self._service._run(
+        return await self._service.in_store(
             "get_session_at",
             lambda store: store.log.read(key, incarnation, after=after, before=last + 1),
         )

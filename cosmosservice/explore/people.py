@@ -91,7 +91,7 @@ class People:
             found = answer.memories
         else:
             owner = Owner.of(key.app_name, key.user_id)
-            latest = await service._run(
+            latest = await service.in_store(
                 "iter_memories", lambda store: store.latest(owner, _MEMORIES)
             )
             found = [memory_of(*each) for each in latest]

@@ -97,7 +97,7 @@ class SessionLog:
 
     async def head(self) -> Head:
         """Raises SessionNotFoundError."""
-        head = await self._service._run("get_session", self._head)
+        head = await self._service.in_store("get_session", self._head)
         if head is None:
             raise SessionNotFoundError(f"Session {self._key.session_id} not found.")
         return head
@@ -146,7 +146,7 @@ class SessionLog:
 
     async def version(self) -> str:
         """The last revision, in one small request."""
-        records = await self._service._run(
+        records = await self._service.in_store(
             "iter_events", lambda store: store.log.read(self._key, newest=1)
         )
         return str(records[-1].seq if records else 0)
@@ -160,7 +160,7 @@ class SessionLog:
         else:
             place = {"after": head.first, "newest": PAGE}
             place |= {} if before is None else {"before": before}
-        records = await self._service._run(
+        records = await self._service.in_store(
             "iter_events", lambda store: store.log.read(self._key, head.incarnation, **place)
         )
         return LogPage([_entry(record) for record in records], head)
@@ -181,7 +181,7 @@ class SessionLog:
             return await getattr(store, container).read(document_id, partition)
 
         try:
-            found: dict[str, Any] = await self._service._run("get_session", read)
+            found: dict[str, Any] = await self._service.in_store("get_session", read)
         except NotFound:
             raise SessionNotFoundError(f"Document {document_id} not found.") from None
         return found

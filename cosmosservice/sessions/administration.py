@@ -49,7 +49,7 @@ class Administration(ABC):
     """Operations for operators; the service is one."""
 
     @abstractmethod
-    async def _run(
+    async def in_store(
         self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
     ) -> T: ...
 
@@ -69,7 +69,7 @@ class Administration(ABC):
         Raises SessionNotFoundError if there is none or it was purged.
         """
         key = SessionKey.named(app_name, user_id, session_id)
-        await self._run("restore_session", lambda store: store.lifecycle.restore(key))
+        await self.in_store("restore_session", lambda store: store.lifecycle.restore(key))
 
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
         """Erases a session for good: its events, its state, and what the memory and artifact
@@ -87,7 +87,7 @@ class Administration(ABC):
             await store.erase_remnants()
             return PurgeReport(1, erased.documents)
 
-        report = await self._run("purge_session", purge)
+        report = await self.in_store("purge_session", purge)
         with_it = await self._erase_with(app_name, user_id, [key.session_id])
         return replace(report, companions=with_it)
 
@@ -118,7 +118,7 @@ class Administration(ABC):
                 await store.erase_remnants()
             return PurgeReport(report.sessions, report.documents + documents)
 
-        report = await self._run("purge_user", purge)
+        report = await self.in_store("purge_user", purge)
         return replace(report, companions=await self._erase_with(app_name, user_id, None))
 
     async def purge_deleted(
@@ -142,7 +142,7 @@ class Administration(ABC):
             sessions, before = await _gone(store, app_name, older_than)
             return (await _purge(store, sessions, progress, before, companions))[0]
 
-        report = await self._run("purge_deleted", purge)
+        report = await self.in_store("purge_deleted", purge)
         return replace(report, companions=with_them)
 
     async def count_deleted(
@@ -157,7 +157,7 @@ class Administration(ABC):
             found, _ = await _gone(store, app_name, older_than)
             return sum(body.get("status") != PURGED for body in found)
 
-        return await self._run("count_deleted", count)
+        return await self.in_store("count_deleted", count)
 
     async def repair_session(
         self, *, app_name: str, user_id: str, session_id: str, accept_loss: bool = False
@@ -171,7 +171,7 @@ class Administration(ABC):
         key = SessionKey.named(app_name, user_id, session_id)
         from cosmosservice.sessions.store.repair import repair
 
-        return await self._run(
+        return await self.in_store(
             "repair_session", lambda store: repair(store, key, accept_loss=accept_loss)
         )
 
@@ -185,18 +185,18 @@ class Administration(ABC):
             await store.sessions.probe_everywhere()
             await store.events.probe_everywhere()
 
-        await self._run("catch_up", probe)
+        await self.in_store("catch_up", probe)
 
     async def list_apps(self) -> list[str]:
         """The names of all apps that have sessions, deleted ones included."""
-        found: list[Any] = await self._run("list_apps", lambda s: s.sessions.query(APPS, {}))
+        found: list[Any] = await self.in_store("list_apps", lambda s: s.sessions.query(APPS, {}))
         return sorted(str(each) for each in found)
 
     async def list_names(
         self, *, app_name: str | None = None, user_id: str | None = None
     ) -> list[tuple[str, str, str]]:
         """(app name, user id, session id) of all sessions, deleted ones included."""
-        found = await self._run("list_names", lambda s: s.sessions.query(NAMES, {}, user_id))
+        found = await self.in_store("list_names", lambda s: s.sessions.query(NAMES, {}, user_id))
         return [
             (each["app_name"], each["user_id"], each["session_id"])
             for each in found
@@ -209,7 +209,7 @@ class Administration(ABC):
         """(app name, user id, session id) of the sessions that have this id, and whether each is
         deleted."""
         parameters = {"session": session_id}
-        found = await self._run("find_sessions", lambda s: s.sessions.query(OF_ID, parameters))
+        found = await self.in_store("find_sessions", lambda s: s.sessions.query(OF_ID, parameters))
         return sorted(
             ((key.app_name, key.user_id, key.session_id), body["status"] in (DELETED, PURGING))
             for body in found
@@ -231,7 +231,7 @@ class Administration(ABC):
         """What the documents of the sessions that were used last say, the newest first, and the
         continuation if there may be more."""
         wanted = Latest(app_name, user_id, DELETED if deleted else ACTIVE)
-        found, following = await self._run(
+        found, following = await self.in_store(
             "list_sessions", lambda store: store.listing.latest(wanted, limit, continuation)
         )
         for each in found:
@@ -244,15 +244,15 @@ class Administration(ABC):
         that was interrupted continues where it stopped."""
         from cosmosservice.sessions.importing import Importer
 
-        return await self._run("import_session", lambda store: Importer(store).copy(session))
+        return await self.in_store("import_session", lambda store: Importer(store).copy(session))
 
     async def verify_session(self, session: Session, verifier: Verifier) -> str:
         """How the stored session differs from this one; empty if it does not."""
-        return await self._run("verify", lambda store: verifier.session(store, session))
+        return await self.in_store("verify", lambda store: verifier.session(store, session))
 
     async def verify_shared(self, verifier: Verifier) -> list[str]:
         """How user and app state differ from those of all sessions that were verified."""
-        return await self._run("verify", verifier.shared)
+        return await self.in_store("verify", verifier.shared)
 
 
 async def _gone(

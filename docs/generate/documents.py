@@ -72,7 +72,7 @@ async def _stored() -> dict[str, Document]:
             text = "SELECT * FROM c WHERE c.session_id = @session OR NOT IS_DEFINED(c.session_id)"
             found: dict[str, Document] = {}
             for container in ("sessions", "events"):
-                for body in await service._run(
+                for body in await service.in_store(
                     "docs",
                     lambda store, name=container: getattr(store, name).query(
                         f"{text} ORDER BY c.id", {"session": session_id}

@@ -174,7 +174,7 @@ async def test_a_deleted_name_is_not_copied_and_a_damaged_version_stays_damaged(
     await process.save("gone", blob(LARGE))
     await process.artifacts.delete_artifact(**THIS, filename="gone")
     broken = next(each for each in documents(emulator) if each["document_type"] == "piece")
-    await process.artifacts._run(
+    await process.artifacts.in_store(
         "test", lambda store: store.container.delete(broken["id"], broken["scope"])
     )
     await process.sessions.fork_session(**THIS, new_session_id="fork")
@@ -279,7 +279,7 @@ async def test_payloads_that_cannot_be_reached_are_said_before_anything_is_store
     process, emulator, monkeypatch
 ):
     changed = next(each for each in documents(emulator) if "payload" in each)
-    await process.artifacts._run(
+    await process.artifacts.in_store(
         "test",
         lambda store: store.container.replace(
             changed | {"payload": changed["payload"] | {"store": "blobs"}}, changed["_etag"]

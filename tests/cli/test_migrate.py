@@ -117,7 +117,7 @@ def test_copy_that_was_cut_short_goes_on_where_it_stopped(command, source):
                 await importer.copy(session)
 
             with pytest.raises(ConnectionError):
-                await service._run("import", begin)
+                await service.in_store("import", begin)
 
     asyncio.run(half())
     done = command("migrate", SOURCE, TARGET)

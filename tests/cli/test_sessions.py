@@ -300,7 +300,7 @@ def test_repair_says_which_event_is_missing(command, conversation):
                     key.event_id(first.seq, first.incarnation), key.session_id
                 )
 
-            await service._run("test", lose)
+            await service.in_store("test", lose)
 
     asyncio.run(lose_the_first_event())
     shown = command("sessions", "repair", *FIRST)
@@ -325,7 +325,7 @@ def test_repair_goes_on_without_a_lost_body_only_if_told_to(command, conversatio
 
     async def inside(work):
         async with CosmosSessionService.embedded("store.db") as service:
-            return await service._run("test", work)
+            return await service.in_store("test", work)
 
     asyncio.run(inside(lose_a_body))
     for options, reached in (((), 0), (("--accept-loss",), 2)):

@@ -272,7 +272,7 @@ async def without_document(stage: Stage) -> None:
             if each["document_type"] in ("session", "state_value"):
                 await store.sessions.delete(each["id"], each["user_id"])
 
-    await other.service._run("test", remove)
+    await other.service.in_store("test", remove)
     await other.service.close()
     stage.history.damaged.add(WHERE)
 
