@@ -8,6 +8,7 @@ from google.adk.events import Event, EventActions
 from google.genai import types
 
 from cosmosservice import CosmosSessionService
+from cosmosservice.cli import console
 from cosmosservice.cli.commands import cli
 
 
@@ -19,6 +20,8 @@ def folder(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("COSMOSDB_ENDPOINT", "embedded:store.db")
     monkeypatch.setenv("COLUMNS", "200")
+    for each in (console.out, console.err):  # what COLUMNS was when they were made
+        monkeypatch.setattr(each, "_width", None)
     return tmp_path
 
 
