@@ -390,12 +390,11 @@ def test_show_last_for_scripts(command, conversation):
 
 def test_list_on_a_narrow_terminal_breaks_no_id(command, conversation, monkeypatch):
     monkeypatch.setattr(console.out, "_force_terminal", True)
-    # Not by COLUMNS: a console that was made while that was set, as by xdist, keeps its width.
-    monkeypatch.setattr(console.out, "_width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
     assert re.search(
         r"first +Tea, please +shop +ada +2 +1970-01-01", command("sessions", "list").out
     )
-    monkeypatch.setattr(console.out, "_width", 40)
+    monkeypatch.setenv("COLUMNS", "40")
     narrow = re.sub(r"\x1b\[[\d;]*m", "", command("sessions", "list").out)
     assert narrow == "first  1970-01-01\n  Tea, please\n  shop / ada  2 records\n"
 
