@@ -155,5 +155,5 @@ lock: ## compile requirements.lock from pyproject.toml, and that of the site (ne
 	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock pyproject.toml
 	echo 'zensical<0.1' | uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-site.lock -
 
-clean: ## remove the environment and what tools left behind
+clean: ## remove the environment and the files that tools made
 	rm -rf $(VENV) .matrix .pythons .azurite .site build dist .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """The session services that are compared, each with a quick way to give it a past.
 
-A past is written behind the service's back where its own append would take minutes (Redis
+A past is written without the service where its own append would take minutes (Redis
 rewrites the whole session at each append). What is stored is what the service would have stored.
 """
 

@@ -69,7 +69,7 @@ class Stand:
         return self.started[name]
 
     async def peer(self, label: str, round_trip: float = ROUND_TRIP) -> Peer:
-        """The peer of that name; those behind a network, at that distance."""
+        """The peer of that name. One that is reached over the network has this round trip."""
         place = (label, 0 if label in LOCAL else round_trip)
         if place not in self.opened:
             peer = await self.build(label, round_trip)

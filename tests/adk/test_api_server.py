@@ -1,4 +1,4 @@
-"""ADK's API server, built before any event loop runs, with ours behind it."""
+"""ADK's API server, built before any event loop runs, with our session service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that were changed behind the service's back: an error that says so, no wrong bytes."""
+"""Documents changed by something else: an error that says so, never wrong bytes."""
 
 from __future__ import annotations
 

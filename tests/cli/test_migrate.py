@@ -197,7 +197,7 @@ def test_state_that_the_events_do_not_add_up_to_is_kept(command, source):
 
 
 def tamper(change):
-    """Changes the first document of an event in the target, behind the service's back."""
+    """Changes the first document of an event in the target without the service."""
     with Emulator("target.db") as emulator:
         client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
         container = client.get_database_client("adk").get_container_client("events")

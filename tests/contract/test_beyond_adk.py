@@ -56,8 +56,8 @@ async def the_feed(store, who, session):
     await service.catch_up()
     all_of_them = await told("beginning", service)
     assert [each.event.id for each in all_of_them] == ["e1", "e2", "e3"]
-    behind = await told(all_of_them[0].continuation, service)
-    assert [each.event.id for each in behind] == ["e2", "e3"]
+    rest = await told(all_of_them[0].continuation, service)
+    assert [each.event.id for each in rest] == ["e2", "e3"]
 
 
 async def how_many(store, who, session):

@@ -1,4 +1,4 @@
-"""The documents behind the service's back."""
+"""The raw documents, read and written without the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADK's own Runner, tools and web server, with ours behind them."""
+"""ADK's own Runner, tools and web server, with our memory service."""
 
 from __future__ import annotations
 

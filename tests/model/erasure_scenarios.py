@@ -87,7 +87,7 @@ def E2(rules):
 
 
 def E2b(rules):
-    """What is written after the erasure stays, also by a host that is a little behind."""
+    """What is written after the erasure stays, even by a host whose clock is a little slow."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k"), offset=9),
         Process("P", purges_user(rules, "1", include_state=True)),

@@ -48,7 +48,7 @@ def state_before(rules, held):
         doc = reply[2] if reply[0] == "ok" else None
         reply = None
         if doc is not None and doc.incarnation == held.incarnation:
-            # It may be behind the session object: marks do not change the state.
+            # It may be late, as seen from the session object: marks do not change the state.
             late = doc.revision < held.n and rules.without("marks do not change the state")
             return doc.state if doc.revision <= held.n and not late else None
         doc = None

@@ -364,7 +364,7 @@ class Invariants(Ghost):
         (live, last), ghost = self._known(ghost, process, "repair")
         doc = document(store, "session" + sid, "s")
         if live and doc is not None and doc.incarnation == live[0] and doc.revision < last:
-            broken.append(("I17-behind", f"repaired, but at {doc.revision} of {last}"))
+            broken.append(("I17-late", f"repaired, but at {doc.revision} of {last}"))
         return ghost
 
     def _purge_replaced_end(self, ghost, process, store, broken, sid):

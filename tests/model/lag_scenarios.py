@@ -42,7 +42,7 @@ def deleted_with_past(rules):
 
 
 def L1(rules, token_on_error=True):
-    """Events lag behind the session document: a get, and an append from what it showed."""
+    """The events lag, the session document does not: a get, and an append from what it showed."""
     ps = [
         Process("B", gets_and_appends(rules, "b", key="k", repair=True), stale=True),
         Process("A", appends(rules, holding(n=2, event_ids="yz"), "a", key="k"), crash=True),
@@ -71,7 +71,7 @@ def L1b(rules):
 
 
 def L2(rules):
-    """Iteration over the events, which lag behind the document, or the document behind them."""
+    """Iteration over the events while the events lag, or the session document."""
     ps = [
         Process("Q", iterates(rules), stale=True),
         Process("A", appends(rules, holding(n=2, event_ids="yz"), "a", "b")),

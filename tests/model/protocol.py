@@ -187,11 +187,11 @@ def get(rules, proc, sid, repair=True):
     state = fold(doc.state, lag)
     proc.end("get_end", sid, session.having(owners=owners, state=state, shown=Frozen(shown)))
     if repair and (lag or unmerged):
-        pending, late = initial_state(doc) + lag, bool(lag) or "unmerged" in doc
+        changes, late = initial_state(doc) + lag, bool(lag) or "unmerged" in doc
         replies = doc = records = lag = overlay = shown = newest = unmerged = None
         i = scope = stored = view = key = stamp = writer = owners = state = None
-        yield from merge_all(rules, pending)
-        pending = None
+        yield from merge_all(rules, changes)
+        changes = None
         if late:
             yield from project(rules, sid, session.incarnation, n)
     return session

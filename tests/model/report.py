@@ -32,8 +32,8 @@ def describe(doc) -> str:
         return "{" + ", ".join(keys) + "}" + erased
     if doc.get("status") == "probe":
         return "{a write that cannot succeed}"
-    pending = " +initial state" if "initial" in doc else ""
-    return f"{{{doc.incarnation} {doc.status} first={doc.first_seq} rev={doc.revision}{pending}}}"
+    initial = " +initial state" if "initial" in doc else ""
+    return f"{{{doc.incarnation} {doc.status} first={doc.first_seq} rev={doc.revision}{initial}}}"
 
 
 def describe_step(step: tuple) -> str:

@@ -292,7 +292,7 @@ def main(arguments: list[str]) -> int:
 _WORDS = {
     "UnavailableError": "no answer",
     "ThrottledError": "throttled",
-    "stored, state follows": "pending",
+    "stored, state follows": "unmerged",
     "StaleSessionError": "stale",
     "SessionNotFoundError": "not found",
 }

@@ -80,7 +80,7 @@ class _Crew:
 
 
 def run(seed: int, *, kills: int, workers: int, lag: float = 0.0) -> Report:
-    """Raises Broken if a guarantee does not hold. Replicas are up to `lag` seconds behind."""
+    """Raises Broken if a guarantee does not hold. Replicas lag by up to `lag` seconds."""
     began = time.monotonic()
     report = Report(seed, lag)
     replicas = Replicas((0.0, lag), seed=seed) if lag else None

@@ -34,10 +34,10 @@ class History:
     """What callers were told. Every event's id occurs in the values that its delta sets."""
 
     stored: dict[str, Where] = field(default_factory=dict)  # acknowledged events
-    pending: set[str] = field(default_factory=set)  # of those: their shared state may follow later
+    unmerged: set[str] = field(default_factory=set)  # of those: their shared state may follow later
     refused: set[str] = field(default_factory=set)  # events that left no trace
     unknown: set[str] = field(default_factory=set)  # no answer: there, or not
-    cut_off: set[str] = field(default_factory=set)  # had no answer once: chunks may be left behind
+    cut_off: set[str] = field(default_factory=set)  # had no answer once: chunks may be left over
     initial: dict[str, dict[str, Any]] = field(default_factory=dict)  # by state["born"]
     purged: set[Where] = field(default_factory=set)  # of which no content may be left
     damaged: set[Where] = field(default_factory=set)  # whose session document was taken away
@@ -331,7 +331,7 @@ def _erasing(picture: Picture, where: Where) -> bool:
 
 
 def _left_behind(document: Document, history: History) -> bool:
-    """A writer that was cut off may leave chunks behind. Nobody reads them; purge removes them."""
+    """A writer that was cut off may leave chunks. Nobody reads them; purge removes them."""
     return document["document_type"] == "chunk" and document["event_id"] in history.cut_off
 
 
@@ -351,7 +351,7 @@ def _shared_state(picture: Picture, history: History, settled: bool) -> list[str
         erased = document.get("erased", -1)
         values = _whole_state(picture, document, problems)
         for stamp, value in changes:
-            due = settled or (stamp[1] in history.stored and stamp[1] not in history.pending)
+            due = settled or (stamp[1] in history.stored and stamp[1] not in history.unmerged)
             if due and stamp > current and stamp[0] > erased:
                 problems.append(f"G8 {kind} {key}: {value!r} of {stamp} is lost to {current}")
             if stamp == current and values.get(key) != value:

@@ -238,7 +238,7 @@ class World:
         except (AlreadyExistsError, SessionNotFoundError, StaleSessionError) as error:
             call.told = type(error).__name__
         except StateUpdatePendingError:
-            call.told = "pending"
+            call.told = "unmerged"
         except StorageError:
             call.told = "unknown"
         except Killed:
@@ -285,14 +285,14 @@ class World:
             shared={key: event_id for key in keys if key.startswith(_SHARED)},
         )
         told = self.calls_of(event_id)[-1].told
-        if told in ("ok", "pending"):
+        if told in ("ok", "unmerged"):
             self.history.stored[event_id] = where
-            if told == "pending":
-                self.history.pending.add(event_id)
+            if told == "unmerged":
+                self.history.unmerged.add(event_id)
         elif told != "unknown":
             self.history.unknown.discard(event_id)
             self.history.refused.add(event_id)
-        return told in ("ok", "pending")
+        return told in ("ok", "unmerged")
 
     def calls_of(self, event_id: str) -> list[Call]:
         return [each for each in self.calls if each.event_id == event_id]
@@ -399,7 +399,7 @@ class World:
             ("delete", "ok"): bool(gone),
             ("restore", "ok"): bool(alive),
             ("append", "ok"): any(call.event_id in each.events for each in alive),
-            ("append", "pending"): any(call.event_id in each.events for each in alive),
+            ("append", "unmerged"): any(call.event_id in each.events for each in alive),
             ("append", "SessionNotFoundError"): bool(gone)
             or all(each.incarnation not in call.marker for each in moments),
             ("append", "StaleSessionError"): True,  # see _one_winner
@@ -423,7 +423,7 @@ class World:
                 raise Broken(f"G9 {marker}: told of a conflict that never was")
 
     def _moved(self, where: Where, marker: str, calls: list[Call]) -> bool:
-        """Whether something stands behind the marker that is not these calls' own."""
+        """Whether a record that is not of these calls follows the marker."""
         _, incarnation, seq, *_ = marker.split(":")
         own = {call.event_id for call in calls}
         return any(
@@ -435,7 +435,7 @@ class World:
 
     def _order(self) -> None:
         """What returned before something else began stands before it, in logs and shared state."""
-        done = [c for c in self.calls if c.name == "append" and c.told in ("ok", "pending")]
+        done = [c for c in self.calls if c.name == "append" and c.told in ("ok", "unmerged")]
         places = {
             record["event_id"]: (where, record["seq"])
             for where, records in Picture(self.emulator).logs.items()
@@ -447,7 +447,7 @@ class World:
                     continue
                 one, two = places[first.event_id], places[second.event_id]
                 if one[0] == two[0] and one[1] > two[1]:
-                    raise Broken(f"{first} stands behind {second}")
+                    raise Broken(f"{first} comes after {second} in the log")
         if not self.clocks_agree or self.lag:
             return
         writes = {call.event_id: call for call in done if call.told == "ok"}

@@ -67,7 +67,7 @@ class Stage:
                 history.refused.add(said.id)
             raise
         except StateUpdatePendingError:
-            history.pending.add(said.id)
+            history.unmerged.add(said.id)
             history.stored[said.id] = (session.user_id, session.id)
             raise
         except BaseException:
@@ -128,7 +128,7 @@ async def begun(stage: Stage) -> None:
     await stage.victim.service.flush()
 
 
-async def behind(stage: Stage) -> None:
+async def late(stage: Stage) -> None:
     """Somebody else has appended, with user and app state, and has died before that was merged."""
     await begun(stage)
     other = stage.fresh()
@@ -147,7 +147,7 @@ async def behind(stage: Stage) -> None:
         await other.service.append_event(session, say("other", "own", "user:", "app:"))
     except Killed:
         stage.history.stored["other"] = WHERE  # the caller never learned it, but it is
-        stage.history.pending.add("other")
+        stage.history.unmerged.add("other")
     stage.emulator.faults.clear()
     assert rule.hits + created_.hits > 0
 
@@ -372,7 +372,7 @@ OPERATIONS = [
     ),
     Operation(
         "get of a late session",
-        behind,
+        late,
         get,
         (["one", "other"], OTHER),
         (["one", "other"], OTHER),
@@ -426,7 +426,7 @@ OPERATIONS = [
         again=AlreadyExistsError,
     ),
     Operation("rebuild", without_document, repair, None, (EVERYTHING, TWO | {"own_key": VALUES})),
-    Operation("repair", behind, repair, (["one", "other"], OTHER), (["one", "other"], OTHER)),
+    Operation("repair", late, repair, (["one", "other"], OTHER), (["one", "other"], OTHER)),
 ]
 
 

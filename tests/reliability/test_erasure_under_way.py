@@ -17,7 +17,7 @@ from cosmos_emulator.messages import Request
 from cosmosservice.errors import CosmosServiceError
 from tests.reliability.guarantees import Picture
 from tests.reliability.lag import BOTH, World, catch_up
-from tests.reliability.operations import REFUSALS, THIS, USER, WHO, Stage, behind, say
+from tests.reliability.operations import REFUSALS, THIS, USER, WHO, Stage, late, say
 from tests.reliability.simulation import Fate, Killed, Process, simulate
 
 STEP = 4 if os.environ.get("RELIABILITY_SEEDS", "1") == "1" else 1  # every request, if asked
@@ -59,7 +59,7 @@ async def prepare() -> tuple[Stage, Process]:
     """An event of a process that died before its user state was merged; another process, which
     has read that state; and replicas that stay where they are from now on."""
     stage = Stage(replicas=World(BOTH).replicas())
-    await behind(stage)
+    await late(stage)
     await stage.victim.service.close()
     process = stage.fresh()
     await process.service.get_user_state(**WHO)

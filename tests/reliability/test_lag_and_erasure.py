@@ -14,7 +14,7 @@ from cosmosservice.errors import StaleSessionError, StateUpdatePendingError
 from cosmosservice.sessions.store.clock import HybridClock
 from tests.reliability.guarantees import APP, Picture
 from tests.reliability.lag import BOTH, SOME, WORLDS, World, catch_up, content, scene, used
-from tests.reliability.operations import THIS, USER, WHERE, WHO, Stage, behind, say
+from tests.reliability.operations import THIS, USER, WHERE, WHO, Stage, late, say
 from tests.reliability.simulation import EPOCH, Fate, Killed, settled, simulate
 from tests.reliability.test_guarantees import tamper
 
@@ -318,7 +318,7 @@ def test_a_state_that_nobody_has_merged_is_erased_with_its_session():
     """A log whose writer died before its user state was merged."""
 
     async def work(stage: Stage, world: World) -> None:
-        await behind(stage)
+        await late(stage)
         await stage.fresh().service.purge_user(**WHO, include_state=True)
         await asyncio.sleep(60)
         await stage.victim.service.get_session(**THIS)

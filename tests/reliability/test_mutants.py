@@ -291,7 +291,7 @@ MUTANTS = [
     (Container, "become_known", no_becoming_known, worlds(lag.test_who_writes_first_sees_it)),
     (Administration, "catch_up", no_catching_up, worlds(lag.test_an_export_is_complete)),
     # Clocks.
-    (ServerClock, "now", local_time, clock_of("both three minutes behind")),
+    (ServerClock, "now", local_time, clock_of("both three minutes slow")),
     (ServerClock, "now", local_time, clock_of("one an hour ahead")),
     (ServerClock, "now", local_time, a_day_ahead),
     (Creating, "create", stamp_before_reading, future_value),

@@ -1,4 +1,4 @@
-"""Time is the server's: processes whose clocks are wrong, ahead or behind, all or some of them."""
+"""Time is the server's: processes whose clocks are fast or slow, all or some of them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TTL = 600
 SKEWS = {
     "right": [0.0, 0.0],
     "one an hour ahead": [0.0, HOUR],
-    "one an hour behind": [0.0, -HOUR],
-    "both three minutes behind": [-180.0, -180.0],
+    "one an hour slow": [0.0, -HOUR],
+    "both three minutes slow": [-180.0, -180.0],
     "both a day ahead": [DAY, DAY],
     "a day apart": [DAY, -DAY],
 }

@@ -83,8 +83,8 @@ async def test_records_that_are_loaded_one_by_one_are_read_once(open_service, em
     assert sum(each.operation == "query" for each in emulator.requests) == 1
 
 
-@pytest.mark.parametrize("behind", ["events", "sessions"])
-async def test_under_lag_the_prompt_is_one_that_the_session_had(behind):
+@pytest.mark.parametrize("lagging", ["events", "sessions"])
+async def test_under_lag_the_prompt_is_one_that_the_session_had(lagging):
     """Whichever container lags: what is loaded belongs to a revision that the session had."""
     replicas = Replicas()
     with Emulator(replicas=replicas) as emulator:
@@ -95,7 +95,7 @@ async def test_under_lag_the_prompt_is_one_that_the_session_had(behind):
             history = History()
             session = await writer.create_session(**WHO)
             for operation in [*[SAY] * 8, ("roll", 2, 0)] * 2 + [SAY]:
-                replicas.hold(behind)
+                replicas.hold(lagging)
                 known = len(history.events)
                 history.follow(operation)
                 for each in history.events[known:]:
@@ -106,7 +106,7 @@ async def test_under_lag_the_prompt_is_one_that_the_session_had(behind):
                     shown = [each.id for each in history.events]
                     last = shown.index(found.events[-1].id) + 1 if found.events else 0
                     assert prompts(found.events, []) == prompts(history.events[:last], [])
-                replicas.catch_up(behind)
+                replicas.catch_up(lagging)
                 replicas.release()
             found = await reload(reader, session)
             assert len(found.events) < len(history.events)

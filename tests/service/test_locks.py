@@ -29,8 +29,8 @@ async def test_other_keys_do_not_wait():
     assert not locks._locks
 
 
-async def test_a_waiter_that_is_cancelled_leaves_nothing_behind():
-    """Also one that was about to have it, and those behind it still get it."""
+async def test_a_waiter_that_is_cancelled_leaves_no_lock():
+    """Also one whose turn had come, and those that waited after it still get the lock."""
     for when in range(4):  # turns of the loop between the release and the cancellation
         locks = Locks()
         held = locks.of("key")

@@ -1,4 +1,4 @@
-"""The documents behind the service's back: to look at them, and to damage them."""
+"""Raw documents, read and written without the service: to look at them, and to damage them."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ def test_a_script_that_would_get_in_is_not_run(page, browser):
     assert any("Content Security Policy" in each for each in complaints(browser))
 
 
-# The text of every element against what is behind it, as WCAG 2 counts.
+# The text of every element against its background, as WCAG 2 counts.
 UNREADABLE = """
 const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
 const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => {
@@ -346,10 +346,10 @@ for (const element of document.querySelectorAll("body *")) {
   if (!own || box.width < 2 || box.height < 2 || element.closest("svg")) continue;
   const style = getComputedStyle(element);
   if (style.visibility === "hidden") continue;
-  let behind = element, back = [0, 0, 0, 0];
-  while (behind && back.length === 4 && back[3] === 0) {
-    back = parse(getComputedStyle(behind).backgroundColor);
-    behind = behind.parentElement;
+  let at = element, back = [0, 0, 0, 0];
+  while (at && back.length === 4 && back[3] === 0) {
+    back = parse(getComputedStyle(at).backgroundColor);
+    at = at.parentElement;
   }
   const [a, b] = [light(parse(style.color)), light(back)];
   const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--lag", type=float, default=0.3, help="seconds by which replicas may be behind; 0: none"
+        "--lag", type=float, default=0.3, help="seconds by which replicas may lag; 0: none"
     )
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
     given = parser.parse_args()
