@@ -1,1 +1,1 @@
-"""Sessions: what the service's face is made of."""
+"""Sessions: the parts behind the public session service."""

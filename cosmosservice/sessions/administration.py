@@ -1,4 +1,4 @@
-"""What a session store needs besides ADK's interface: restore, erase for good, repair."""
+"""Operations that ADK's interface lacks: restore, permanent erasure, repair."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Progress = Callable[[int, int], None]  # (sessions done, sessions in all)
+Progress = Callable[[int, int], None]  # (sessions done, total sessions)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PurgeReport:
 
 
 class Administration(ABC):
-    """Operations for operators; the service is one."""
+    """Operations for operators. The session service inherits them."""
 
     @abstractmethod
     async def in_store(
@@ -56,7 +56,7 @@ class Administration(ABC):
     @property
     @abstractmethod
     def _erasers(self) -> Sequence[Eraser]:
-        """The services that erase what they keep of a purged session or user."""
+        """The services that erase their own data of a purged session or user."""
 
     async def _erase_with(
         self, app_name: str, user_id: str, sessions: Collection[str] | None
@@ -64,7 +64,7 @@ class Administration(ABC):
         return sum([await each.erase(app_name, user_id, sessions) for each in self._erasers])
 
     async def restore_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Brings a deleted session back as it was. Does nothing if it is not deleted.
+        """Brings a deleted session back unchanged. Does nothing if it is not deleted.
 
         Raises SessionNotFoundError if there is none or it was purged.
         """
@@ -72,11 +72,11 @@ class Administration(ABC):
         await self.in_store("restore_session", lambda store: store.lifecycle.restore(key))
 
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
-        """Erases a session for good: its events, its state, and what the memory and artifact
-        services on the same account keep of it. The report says if there was none.
+        """Erases a session for good: its events, its state, and its data in the memory and artifact
+        services on the same account. The report says if there was no such session.
 
-        It may be called again if it was interrupted. What remains are stubs without content,
-        which keep old session objects out and expire after 30 days.
+        It may be called again if it was interrupted. Only stubs without content remain: they keep
+        old session objects from appending, and expire after 30 days.
         """
         key = SessionKey.named(app_name, user_id, session_id)
 
@@ -103,7 +103,7 @@ class Administration(ABC):
         key = StateKey.of_user(app_name, user_id)
 
         async def purge(store: SessionStore) -> PurgeReport:
-            # A probe first: the list must miss no session.
+            # Probe first, so that the list misses no session.
             await store.sessions.probe(key.document_id, user_id)
             found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
             sessions = [body for body in found if "session_id" in body or "status" in body]
@@ -128,15 +128,15 @@ class Administration(ABC):
         app_name: str | None = None,
         progress: Progress | None = None,
     ) -> PurgeReport:
-        """Erases the sessions that were deleted longer ago than this, also those in whose place
-        another one was created since."""
+        """Erases the sessions that were deleted longer ago than this, including those that have
+        since been created again."""
 
         with_them = 0
 
         async def companions(key: SessionKey) -> None:
             nonlocal with_them
             with_them += await self._erase_with(key.app_name, key.user_id, [key.session_id])
-            answered()  # to the other services, whose time is their own
+            answered()  # the other services have timeouts of their own
 
         async def purge(store: SessionStore) -> PurgeReport:
             sessions, before = await _gone(store, app_name, older_than)
@@ -162,11 +162,11 @@ class Administration(ABC):
     async def repair_session(
         self, *, app_name: str, user_id: str, session_id: str, accept_loss: bool = False
     ) -> RepairReport:
-        """Writes the session's documents up to the end of its log, and reports what is wrong.
+        """Brings the session's documents up to date with its log, and reports what is wrong.
 
         Not needed in ordinary operation: readers repair what they find. A projection stops before
-        a large event whose body is missing, since the state would lack what that event changed.
-        With `accept_loss` it continues without it.
+        a large event whose body is missing, because the state would lack that event's changes.
+        With `accept_loss` it continues without them.
         """
         key = SessionKey.named(app_name, user_id, session_id)
         from cosmosservice.sessions.store.repair import repair
@@ -178,8 +178,8 @@ class Administration(ABC):
     # --- inspecting a store, and copying into it
 
     async def catch_up(self) -> None:
-        """After this, nothing that this service reads is older than now. Without it, a list may
-        lack a session that another process has just created."""
+        """Makes sure that later reads of this service return nothing older than now. Without it,
+        a list may lack a session that another process has just created."""
 
         async def probe(store: SessionStore) -> None:
             await store.sessions.probe_everywhere()
@@ -228,7 +228,7 @@ class Administration(ABC):
         deleted: bool = False,
         continuation: str | None = None,
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """What the documents of the sessions that were used last say, the newest first, and the
+        """Selected fields of the most recently used sessions, the newest first, and the
         continuation if there may be more."""
         wanted = Latest(app_name, user_id, DELETED if deleted else ACTIVE)
         found, following = await self.in_store(
@@ -247,18 +247,18 @@ class Administration(ABC):
         return await self.in_store("import_session", lambda store: Importer(store).copy(session))
 
     async def verify_session(self, session: Session, verifier: Verifier) -> str:
-        """How the stored session differs from this one; empty if it does not."""
+        """Describes how the stored session differs from this one; empty if it does not."""
         return await self.in_store("verify", lambda store: verifier.session(store, session))
 
     async def verify_shared(self, verifier: Verifier) -> list[str]:
-        """How user and app state differ from those of all sessions that were verified."""
+        """Describes how user and app state differ from those of all verified sessions."""
         return await self.in_store("verify", verifier.shared)
 
 
 async def _gone(
     store: SessionStore, app_name: str | None, older_than: datetime.timedelta
 ) -> tuple[list[Document], str]:
-    """The sessions that were deleted before a time, and that time."""
+    """The sessions that were deleted before the cutoff, and the cutoff."""
     now = store.clock.now()
     before = iso(now - older_than.total_seconds())
     found = await store.sessions.query(GONE, {"before": before, "day_ago": iso(now - DAY)})

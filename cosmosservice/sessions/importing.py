@@ -1,4 +1,4 @@
-"""Puts sessions of another service into the store: ids, timestamps, order and state as they were.
+"""Copies sessions of another service into the store, with their ids, timestamps, order and state.
 
 The log is written as an append would write it, so that a copy is a session like any other. Two
 things differ. Stamps come from the events' own times, not from now: `user:` and `app:` keys end up
@@ -45,7 +45,7 @@ class Importer:
         self._store = store
 
     async def copy(self, session: Session) -> ImportOutcome:
-        """DIFFERENT: the target has a different session of this id, which is left alone."""
+        """DIFFERENT: the target has another session with this id, which is left unchanged."""
         key = SessionKey.of(session.app_name, session.user_id, session.id)
         state = split(session.state)
         wanted = log_of(session, state)
@@ -59,7 +59,7 @@ class Importer:
         missing = wanted[len(present) :]
         try:
             stamp = await self._append(key, document, present, missing)
-        except Conflict:  # somebody writes to the session
+        except Conflict:  # another process is writing to the session
             return ImportOutcome.DIFFERENT
         await self._store.projector.project(key, document.incarnation)
         await self._share(key, state, shared_stamp(stamp, session, self._store.clock.now()))
@@ -74,7 +74,7 @@ class Importer:
             return False
         told = fold(State(), wanted).inline
         incarnation = new_incarnation()
-        # What no event tells was there from the beginning.
+        # State that no event sets must have been there from the beginning.
         first = State({name: v for name, v in state.session.items() if name not in told})
         body = session_document(
             key,
@@ -110,7 +110,7 @@ class Importer:
         return stamp
 
     async def _share(self, key: SessionKey, state: Scoped, stamp: int) -> None:
-        """User and app state that the source holds and no event tells."""
+        """Stores the user and app state of the source that no event sets."""
         for target, wanted in zip(key.shared, state.shared, strict=True):
             there = await self._store.states.whole(await self._store.states.read(target), {})
             new = {n: v for n, v in wanted.items() if n not in there or there[n] != v}
@@ -138,7 +138,7 @@ def log_of(session: Session, state: Scoped) -> list[Record]:
 
 
 def shared_stamp(last: int, session: Session, now: float) -> int:
-    """Of user and app state that the session shows: later than all that its log has written."""
+    """The stamp for the session's user and app state: later than every stamp in its log."""
     return max(last, _microseconds(session.last_update_time, now)) + 1
 
 
@@ -153,7 +153,7 @@ def _is_beginning(present: Iterable[Record], wanted: list[Record]) -> bool:
 
 
 def _microseconds(timestamp: float, now: float) -> int:
-    """A stamp of that time, but never of a time to come."""
+    """The stamp of that time, but never one in the future."""
     return int(min(timestamp, now) * 1_000_000) if math.isfinite(timestamp) else 0
 
 

@@ -1,4 +1,4 @@
-"""A memory service to which sessions hand over what is appended to them."""
+"""The memory service that receives the events appended to sessions."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class SessionMemory(Protocol):
         beginning: bool,
         others: bool,
     ) -> int:
-        """Adds the events of a session that follow those of the call before, or that `beginning`
-        at the first one have been appended so far. `others`: another process may have added some.
+        """Adds events of a session: those after the previous call, or with `beginning` all events
+        since the first one. `others`: another process may have added some of them.
         """
 
     async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """Erases what belongs to these sessions of a user; None: to the user."""
+        """Erases the memories of these sessions of a user; None: all of the user's."""
 
 
 class MemoryKeeper:
-    """Takes records to a memory service. Does not hold it, so that it can be dropped with the
-    session service: this here lives as long as the connection."""
+    """Passes records to a memory service. Holds only a weak reference to it, because this object
+    lives as long as the connection and must not keep the memory service alive."""
 
     def __init__(self, memory: SessionMemory) -> None:
         self._memory = weakref.ref(memory)

@@ -1,4 +1,4 @@
-"""The session store as an account opens it: one on each event loop that needs it."""
+"""How an account opens session stores: one for each event loop that needs it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from cosmosservice.sessions.store.remembering import Keeper
     from cosmosservice.sessions.store.store import SessionStore
 
-# Operations that end within the timeout. Others work through as much as there is.
+# Operations that the timeout limits. Others take as long as there is work to do.
 _BOUNDED = frozenset(
     {"create_session", "get_session", "append_event", "delete_session", "restore_session"}
     | {"get_user_state", "get_session_at", "list_sessions", "count_sessions", "iter_events"}
 )
-# Operations that are about the log; most others are about the sessions container.
+# Operations on the log; most others are on the sessions container.
 _ON_EVENTS = frozenset({"append_event", "iter_events", "watch"})
 
 

@@ -17,14 +17,14 @@ from cosmosservice.sessions.store.store import SessionStore
 
 @dataclass
 class _Expected:
-    """User or app state as the source showed it last."""
+    """User or app state as last seen in the source."""
 
     state: Document = field(default_factory=dict)
     stamp: int = 0  # of the latest value that the copy could have written
 
 
 class Verifier:
-    """Sessions one by one; then the state that they share, when all of them are copied."""
+    """Verifies sessions one by one, and then, when all are copied, the state that they share."""
 
     def __init__(self) -> None:
         self.sessions = 0
@@ -40,8 +40,8 @@ class Verifier:
         return len(self._shared) - self.users
 
     async def session(self, store: SessionStore, session: Session) -> str:
-        """What differs: the number of events, their order, what is in one, the session's state.
-        Empty if nothing does."""
+        """Describes the first difference: in the number of events, their order, the content of
+        one, or the session's state. Empty if there is none."""
         key = SessionKey.of(session.app_name, session.user_id, session.id)
         found = await store.reader.read(key, confirmed=True)
         if found is None:
@@ -51,12 +51,12 @@ class Verifier:
         if len(found.records) != len(wanted):
             return f"it has {len(found.records):,} events, not {len(wanted):,}"
         if [each.event_id for each in found.records] != [each.event_id for each in wanted]:
-            return "its events are others, or in another order"
+            return "its events differ, or are in a different order"
         for place, (there, here) in enumerate(zip(found.records, wanted, strict=True), 1):
             if not there.same_event(here):
-                return f"its event {place:,} is another"
+                return f"its event {place:,} differs"
         if _set(found.state.session) != _set(state.session):
-            return "its state is another"
+            return "its state differs"
         self.sessions += 1
         self.events += len(found.records)
         last = found.records[-1].stamp if found.records else 0
@@ -73,7 +73,7 @@ class Verifier:
         expected.stamp = max(expected.stamp, stamp)
 
     async def shared(self, store: SessionStore) -> list[str]:
-        """Where user and app state differs, except by what the target's own agents wrote later."""
+        """Where user and app state differ, apart from what the target's own agents wrote later."""
         problems = []
         for key, expected in self._shared.items():
             found = await store.states.read_newest(key)
@@ -88,12 +88,12 @@ class Verifier:
                 whose = (
                     f"{key.app_name} / {key.user_id}: user" if of_user else f"{key.app_name}: app"
                 )
-                problems.append(f"{whose} state is another: {', '.join(wrong)}")
+                problems.append(f"{whose} state differs: {', '.join(wrong)}")
         return problems
 
 
 def _set(state: Document) -> Document:
-    """Some services take a None for a deletion, others store it: both mean the same."""
+    """Without None values: some services delete a key that is set to None, others store it."""
     return {name: value for name, value in state.items() if value is not None}
 
 

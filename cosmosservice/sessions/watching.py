@@ -1,4 +1,4 @@
-"""Watching sessions: their changes as they are made, by any process."""
+"""Watching sessions: changes by any process, as they happen."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class SessionChange:
     app_name: str
     user_id: str = field(repr=False)
     session_id: str = field(repr=False)
-    event: Event | None = field(repr=False)  # of the kind "event"
-    revision: int  # its place in the session
+    event: Event | None = field(repr=False)  # set if the kind is "event"
+    revision: int  # the change's place in the session
     continuation: str = field(repr=False)
     """Where to continue after this change: `watch(since=…)` with the same names."""
 
@@ -56,7 +56,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
     """The changes, one after the other. For one reader.
 
     It holds nothing open: to stop, break out of the loop or cancel the task. A cancelled `anext`
-    loses nothing.
+    loses no change.
     """
 
     def __init__(self, read: Read, scope: Scope, since: str, interval: float, follow: bool) -> None:
@@ -68,7 +68,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._interval = interval
         self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))
         self._place: Position | Start = _STARTS.get(since) or Position.parse(since, scope)
-        self._end = self._place  # of what was read; _place: of what was returned
+        self._end = self._place  # after the last change read; _place: after the last one returned
         self._follow = follow
         self._read_once = False
         self._at_end = False
@@ -79,15 +79,15 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._closed = False
 
     async def ready(self) -> None:
-        """Returns when the watch has its place: what is appended from then on will be
-        reported, even if nobody asks for it yet."""
+        """Waits until the watch knows where it starts. Everything that is appended from then on
+        is reported, even if nobody is iterating yet."""
         while not self._read_once:
             await self._fill()
 
     @property
     def continuation(self) -> str | None:
-        """Where to continue after everything that was returned. It may be newer than the last
-        change's: nothing else up to there concerned this watch. None until it is ready."""
+        """Where to continue after everything that was returned. It may be further than the last
+        change's continuation, if later changes did not concern this watch. None until ready."""
         return self._place.text(self._scope) if isinstance(self._place, Position) else None
 
     async def __anext__(self) -> SessionChange:
@@ -113,7 +113,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._pending.clear()
 
     async def _fill(self) -> None:
-        """Reads once, when it is time. Nothing changes here before the page is there."""
+        """Reads one page when the next read is due. A cancelled read changes nothing."""
         await asyncio.sleep(max(0.0, self._due - time.monotonic()))
         if self._closed:
             return
@@ -125,8 +125,8 @@ class SessionWatch(AsyncIterator[SessionChange]):
             self._failures += 1
             self._due = time.monotonic() + self._pauses.seconds(self._failures)
             logger.warning(
-                "watch: the change feed cannot be read now (%s). It is read again from the same"
-                " place; nothing is lost.",
+                "watch: the change feed cannot be read now (%s). It will be read again from the"
+                " same place; no change is lost.",
                 type(problem).__name__,
             )
             return

@@ -221,7 +221,7 @@ def test_event_that_is_another_in_the_target_is_found(command, source, change):
     tamper(change)
     done = command("migrate", SOURCE, TARGET)
     assert done.code == 1
-    assert "shop / ada / late: its event 1 is another" in done.err
+    assert "shop / ada / late: its event 1 differs" in done.err
     assert "found alike: 3 sessions, 2 events" in done.out
     assert "Error: 1 difference between the source and the target." in done.err
 
@@ -243,7 +243,7 @@ def test_shared_state_that_changed_while_it_was_copied_is_found(monkeypatch):
 
     monkeypatch.setattr("cosmosservice.cli.migrate.SIDE_BY_SIDE", 1)
     report = asyncio.run(copy())
-    assert report.problems == ["shop / ada: user state is another: tea"]
+    assert report.problems == ["shop / ada: user state differs: tea"]
     assert report.verified.sessions == 2
 
 

@@ -1,1 +1,1 @@
-"""The protocol: a log of events, and documents that follow it. Knows nothing of ADK's Session."""
+"""The protocol: a log of events, and documents that follow it. Independent of ADK's Session."""

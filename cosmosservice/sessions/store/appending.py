@@ -39,8 +39,8 @@ from cosmosservice.sessions.store.state_documents import StateDocuments, record_
 
 
 class Holder(Protocol):
-    """Holds the caller's session object and the event. Is called on the event loop of the store,
-    under the session's lock, so that of several appends each sees what the one before it did."""
+    """Holds the caller's session object and the event. It is called on the store's event loop,
+    under the session's lock, so that each append sees the result of the one before it."""
 
     def marker(self) -> str | None:
         """What the session object has seen of the log."""
@@ -49,8 +49,8 @@ class Holder(Protocol):
         """The event is stored, after these records that the session object had not seen."""
 
     def holds_event(self) -> bool:
-        """Whether the session object has the event already. Raises EventIdReusedError if it has
-        another one under its id."""
+        """Whether the session object already has the event. Raises EventIdReusedError if it has
+        a different event with the same id."""
 
 
 class Appending:
@@ -103,7 +103,7 @@ class Appending:
                 record.initial = await self._initial(key, marker)
             stored = await self._store(key, holder, marker, record)
         except asyncio.CancelledError:
-            if record.seq:  # it may have been sent: the lock stays until the outcome is known
+            if record.seq:  # may have been sent: keep the lock until the outcome is known
                 handed_over = True
                 await outlast(self._carry_on(lock, key, holder, marker, record), GRACE)
             raise
@@ -115,8 +115,8 @@ class Appending:
     async def _carry_on(
         self, lock: asyncio.Lock, key: SessionKey, holder: Holder, marker: Marker, record: Record
     ) -> None:
-        """An append whose caller is gone: the same again, since what was sent cannot be taken
-        back. What is stored of it is recognised."""
+        """Finishes an append whose caller was cancelled: a request that was sent cannot be taken
+        back. The append is repeated, and recognises the event if it is already stored."""
         try:
             stored = await self._store(key, holder, marker, record)
         finally:
@@ -126,7 +126,7 @@ class Appending:
     async def _store(
         self, key: SessionKey, holder: Holder, marker: Marker, record: Record
     ) -> Record:
-        """Puts the event into the log, and into what this process knows of it."""
+        """Adds the event to the log, and to this process's view of the log."""
         newer, stored = await self._append(key, marker, record)
         stored.fields = None
         holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
@@ -134,7 +134,7 @@ class Appending:
         return stored
 
     async def _follow(self, key: SessionKey, stored: Record) -> None:
-        """Makes the documents follow the log: shared state now, the session document soon."""
+        """Brings the documents up to date: shared state now, the session document soon."""
         self._projector.schedule(key, stored.incarnation, appended=stored.seq)
         if self._remembering is not None:
             self._remembering.schedule(key, stored)
@@ -152,10 +152,10 @@ class Appending:
         stored.settled = True
 
     async def _initial(self, key: SessionKey, marker: Marker) -> Document | None:
-        """The state that the session was created with. The first event keeps it, so that the log
-        tells everything. None if the session has events by now."""
+        """The state that the session was created with. The first event stores it, so that the log
+        is complete. None if the session has events by now."""
         document = self._documents.known(key) or await self._documents.read(key)
-        if document is None or document.incarnation != marker.incarnation:  # an old read, perhaps
+        if document is None or document.incarnation != marker.incarnation:  # perhaps a stale read
             await self._documents.probe(key)
             document = await self._documents.read(key)
         if document is None or document.incarnation != marker.incarnation:
@@ -168,7 +168,7 @@ class Appending:
             return None
 
     def _is_held(self, key: SessionKey, marker: Marker, record: Record, holder: Holder) -> bool:
-        """Whether an event is delivered again that the session has up to the marker."""
+        """Whether this event is a repeat of one that the session has, up to the marker."""
         view = self._views.of(key)
         if view is None or view.incarnation != marker.incarnation:
             return holder.holds_event()
@@ -181,7 +181,7 @@ class Appending:
     async def _append(
         self, key: SessionKey, marker: Marker, record: Record
     ) -> tuple[list[Record], Record]:
-        """The records that came in between, and the record where it is stored."""
+        """The records that other writers added first, and the stored record."""
         newer: list[Record] = []
         while True:
             record.incarnation, record.seq = marker.incarnation, marker.seq + 1
@@ -201,7 +201,7 @@ class Appending:
                 await self._log.discard(key, record)
                 raise refused
             telemetry.conflict("rebased")
-            if record.initial is not None:  # it belongs to the first event alone
+            if record.initial is not None:  # only the first event stores it
                 await self._log.discard(key, record)
                 record.initial, record.chunks, record.upload = None, None, ""
             newer += found
@@ -210,15 +210,15 @@ class Appending:
     async def _recognised(
         self, key: SessionKey, record: Record, own: Record, found: list[Record]
     ) -> tuple[list[Record], Record]:
-        """The event is stored already: the answer to this write was lost, or an earlier call
-        stored it."""
+        """Returns the event if it is already stored: the response to this write was lost, or an
+        earlier call stored it."""
         if own.kind == STUB:
-            return [], record  # it was ours, and purged since
-        if own.chunks != record.chunks:  # of an earlier call: these here are not needed
+            return [], record  # it was ours, and has been purged since
+        if own.chunks != record.chunks:  # an earlier call uploaded the body: ours is not needed
             await self._log.discard(key, record)
         _must_be_same(own, record)
         before = found[: found.index(own)]
-        if own.lost:  # to this reader, for the moment: its body is in hand
+        if own.lost:  # this read could not load the body, but the caller has it
             own = dataclasses.replace(record, seq=own.seq, stamp=own.stamp, chunks=own.chunks)
         return before, own
 
@@ -227,12 +227,12 @@ class Appending:
         if is_deleted(found) or any(record.kind == STUB for record in found):
             return SessionNotFoundError(f"Session {key.session_id} not found.")
         if not self._rebase or any(not record.is_event for record in found):
-            # Also in rebase mode: what was deleted and restored is not silently continued.
+            # Even in rebase mode: a session that was deleted and restored must be loaded again.
             return StaleSessionError(STALE_MESSAGE)
         return None
 
     async def _adopt(self, key: SessionKey, last_update_time: float) -> Marker:
-        """The marker of a session object that has none: listed, or built by hand."""
+        """The marker for a session object that has none, because it was listed or built by hand."""
         snapshot = await self._reader.read(key, 0)
         if snapshot is None:
             raise SessionNotFoundError(f"Session {key.session_id} not found.")

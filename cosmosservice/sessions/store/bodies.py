@@ -24,14 +24,14 @@ logger = logging.getLogger("cosmosservice")
 
 
 class Body(NamedTuple):
-    """Where the body of an event was put."""
+    """Where the body of an event is stored."""
 
     incarnation: str
-    chunks: Any  # as the event document says
+    chunks: Any  # the description in the event document
 
 
 class LargeBodies:
-    """Uploads and reads them."""
+    """Uploads and reads the bodies of large events."""
 
     def __init__(self, container: Container) -> None:
         self._container = container
@@ -45,8 +45,8 @@ class LargeBodies:
         ttl: int | None,
         upload: str,
     ) -> Document:
-        """Stores the body and returns what the event document has to say of it. The same upload
-        may be sent again."""
+        """Stores the body and returns its description for the event document. The same upload
+        may be repeated."""
         chunks = await pack(raw)
 
         async def create(number: int, data: str) -> None:
@@ -60,7 +60,7 @@ class LargeBodies:
             )
             if ttl is not None:
                 document["ttl"] = ttl
-            with contextlib.suppress(Conflict):  # nobody else has this id: the answer was lost
+            with contextlib.suppress(Conflict):  # nobody else uses this id: the response was lost
                 await self._container.create(document)
 
         await together(*(create(number, data) for number, data in enumerate(chunks)))
@@ -76,7 +76,7 @@ class LargeBodies:
             await VISIBILITY.pause(attempt)
             try:
                 return await self._download(key, body)
-            except NotFound as problem:  # lag, if the newest version is there
+            except NotFound as problem:  # lag, if a probe finds the chunks
                 found = problem
                 if not await self.exists(key, body):
                     break
@@ -85,7 +85,7 @@ class LargeBodies:
         return found
 
     async def exists(self, key: SessionKey, body: Body) -> bool:
-        """Whether the chunks of a body are there, decided on the newest version."""
+        """Whether the chunks of a body exist, decided by a probe."""
         ids = _chunk_ids(key, body)
         return all(await together(*(self._container.probe(each, key.session_id) for each in ids)))
 
@@ -97,7 +97,7 @@ class LargeBodies:
 
     async def discard(self, key: SessionKey, incarnation: str, chunks: Document) -> None:
         """Removes the chunks of an event that is known not to be stored. Purge and repair remove
-        what this misses."""
+        any that are left."""
         for chunk in _chunk_ids(key, Body(incarnation, chunks)):
             try:
                 await self._container.delete(chunk, key.session_id)

@@ -6,7 +6,7 @@ from cosmosservice.account.server_clock import ServerClock
 
 
 class HybridClock:
-    """Stamps by the server's time, but never below a stamp that this process has seen."""
+    """Stamps by the server's time, but always above every stamp that this process has seen."""
 
     def __init__(self, server: ServerClock) -> None:
         self._server = server

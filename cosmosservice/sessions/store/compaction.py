@@ -1,16 +1,16 @@
-"""From where to load a session whose old events ADK has summarised.
+"""Which events to load of a session whose old events ADK has summarised.
 
 ADK appends a summary as an event (`actions.compaction`) that covers a span of time, and leaves the
 events of that time out of the prompt. They need not be loaded, unless the prompt depends on them
-in another way. What is kept although it is covered:
+in another way. These are loaded although a summary covers them:
 
 * summaries that no later one contains: ADK shows them all,
-* calls that wait for an answer, with their whole invocation, and what belongs to a call whose
-  answer is shown: ADK brings it back,
+* calls that wait for an answer, with their whole invocation, and the events that belong to a call
+  whose answer is shown: ADK restores them,
 * events of isolated tasks, and what started them,
-* the last turns, whole: ADK takes some of them into its next summary again.
+* the last turns, complete: ADK includes some of them in its next summary again.
 
-A rewind takes back summaries too. After one, everything is loaded until the next summary.
+A rewind also undoes summaries. After one, everything is loaded until the next summary.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cosmosservice.data_converters import from_json
 from cosmosservice.sessions.store.records import Record
 
 MOST_APART: Final = 256  # events that are loaded one by one
-TURNS: Final = 3  # that are loaded although they are covered
+TURNS: Final = 3  # last turns that are loaded although a summary covers them
 
 _COMPACTION: Final = b'"compaction"'
 _REWIND: Final = b'"rewind_before_invocation_id"'
@@ -36,7 +36,7 @@ _REFERRING: Final = _REWIND, b'"function_response"', b'"branch"'
 
 @dataclass(frozen=True)
 class Loading:
-    """Which records of a log a session without its summarised events consists of."""
+    """Which records make up a session without its summarised events."""
 
     begin: int  # all from this place on
     apart: tuple[int, ...] = ()  # and these before it
@@ -44,7 +44,7 @@ class Loading:
 
     @classmethod
     def of(cls, body: Document, first_seq: int) -> Loading:
-        """As the session document says; everything, if it does not say."""
+        """Read from the session document; everything, if the document has no such field."""
         found = body.get("load")
         if isinstance(found, dict):
             places = [found.get("from"), found.get("at"), *(found.get("apart") or [])]
@@ -59,12 +59,12 @@ class Loading:
 
 
 def is_turning(record: Record) -> bool:
-    """Whether the record may change from where to load: a summary or a rewind."""
+    """Whether the record may change what to load: a summary or a rewind."""
     return _COMPACTION in record.raw or _REWIND in record.raw
 
 
 def fits(loading: Loading, records: list[Record]) -> bool:
-    """Whether these records, all that `loading` names, need none of those that it leaves out."""
+    """Whether these records, all that `loading` names, need none of the omitted records."""
     telling = [
         _Event(record)
         for record in records
@@ -79,7 +79,7 @@ def fits(loading: Loading, records: list[Record]) -> bool:
 
 
 def advanced(loading: Loading, records: list[Record], first_seq: int) -> Loading:
-    """From where to load after these records: all that `loading` names, in order."""
+    """What to load after these records, which are all that `loading` names, in order."""
     at = max(loading.at, records[-1].seq) if records else loading.at
     events = [_Event(record) for record in records if record.is_event]
     rewinds = [index for index, event in enumerate(events) if event.rewinds]
@@ -106,13 +106,13 @@ def advanced(loading: Loading, records: list[Record], first_seq: int) -> Loading
 
 
 class _Event:
-    """What the prompt may depend on."""
+    """The fields of an event that the prompt may depend on."""
 
     def __init__(self, record: Record) -> None:
         self.seq, self.time = record.seq, record.timestamp
         self.live = self.kept = True
         fields: Document = {} if record.lost else from_json(record.raw)
-        # What is not as ADK writes it, or cannot be read, is kept.
+        # An event that cannot be read, or is not in ADK's form, is kept.
         self.odd = record.lost or not math.isfinite(record.timestamp)
         self.user = fields.get("author") == "user"
         self.invocation = self._text(fields, "invocation_id")
@@ -157,7 +157,7 @@ class _Event:
                         self.odd = True
 
     def _span(self, compaction: Document, node: Document) -> tuple[float, float] | None:
-        """The time that it covers, for every agent that is not isolated; None if it does not."""
+        """The time that it covers for every agent that is not isolated; None if there is none."""
         start, end = compaction.get("start_timestamp"), compaction.get("end_timestamp")
         if not isinstance(start, int | float) or not isinstance(end, int | float):
             return None
@@ -168,18 +168,18 @@ class _Event:
 
     @property
     def runs(self) -> set[str]:
-        """The calls on whose behalf it was made, and runs of nodes: its branch names them."""
+        """The calls and node runs that it is part of, as named in its branch."""
         return {part.rpartition("@")[2] for part in self.branch.split(".") if "@" in part}
 
     @property
     def refers_to(self) -> set[str]:
-        """The calls that must be in hand. What has a number is the run of a node."""
+        """The calls that must be loaded with it. A name with a number is the run of a node."""
         return self.responses | {run for run in self.runs if not run.isdecimal()}
 
 
 @dataclass
 class _History:
-    """Events that are in hand, and which of them are needed."""
+    """The loaded events, and which of them are needed."""
 
     events: list[_Event]
     first_of: dict[str, int] = field(init=False)  # the index at which an invocation begins
@@ -192,7 +192,7 @@ class _History:
         self._apply_rewinds()
 
     def _apply_rewinds(self) -> None:
-        """As ADK does: from the end, each rewind takes back what is between it and its target."""
+        """As ADK does: from the end, each rewind removes the events back to its target."""
         index = len(self.events) - 1
         while index >= 0:
             target = self.events[index].rewinds
@@ -204,7 +204,7 @@ class _History:
             index -= 1
 
     def last_turns(self) -> int:
-        """The index at which the last turns begin; 0 if there are not so many."""
+        """The index at which the last turns begin; 0 if there are fewer turns."""
         turns: list[int] = []
         seen: set[str] = set()
         for index in range(len(self.events) - 1, -1, -1):
@@ -220,8 +220,8 @@ class _History:
         return 0
 
     def settle(self, first: int) -> bool:
-        """Finds out what must be kept of what is before index `first`. False if nothing can be
-        left out."""
+        """Determines which events before index `first` must be kept. False if none can be left
+        out."""
         live = [event for event in self.events if event.live]
         spans = _Spans(event.span for event in live if event.span)
         if not spans:
@@ -257,7 +257,7 @@ class _History:
 
 
 class _Spans:
-    """Times, of which some may overlap."""
+    """Spans of time, which may overlap."""
 
     def __init__(self, spans: Iterable[tuple[float, float]]) -> None:
         self._merged: list[tuple[float, float]] = []
@@ -277,8 +277,8 @@ class _Spans:
 
 
 def _outermost(live: list[_Event]) -> set[int]:
-    """The places of the summaries that are shown: those that no other one contains, and of equal
-    ones the last. Those that not every agent sees are among them."""
+    """The places of the summaries that are shown: those that no other one contains, and the last
+    of equal ones. They include summaries that only some agents see."""
     found = {event.seq for event in live if event.compacts}
     spans = [(event.span, event.seq) for event in live if event.span]
     spans.sort(key=lambda each: (each[0][0], -each[0][1], -each[1]))
@@ -291,8 +291,8 @@ def _outermost(live: list[_Event]) -> set[int]:
 
 
 def _keep_together(live: list[_Event]) -> None:
-    """With an answer its call, with a call all its answers, with what was done on behalf of a call
-    that call, and with a call its invocation: until nothing is missing."""
+    """Adds what the kept events need, until nothing is missing: for an answer its call, for a call
+    all its answers and its invocation, for an event made on behalf of a call that call."""
     wanted: set[str] = set()
     called: set[str] = set()
     turns: set[str] = set()

@@ -77,7 +77,7 @@ class Creating:
         """Raises AlreadyExistsError if there is one."""
         self._sizes.check(key, state, "create_session")
         if state.has_shared:
-            # First: what is given must have a later stamp than what is there.
+            # Read first: the given state must get a later stamp than the stored one.
             shared = await self._states.read_shared(key)
             document = await self._create(_Creation(key, state, ttl))
         else:
@@ -98,7 +98,7 @@ class Creating:
         """The new session, once its user and app state is merged."""
         try:
             changes = await self._documents.initial_changes(document)
-        except NotFound:  # somebody else has merged them, and removed the large values
+        except NotFound:  # another process has merged them, and removed the large values
             changes, shared = NO_CHANGES, await self._states.read_shared(document.key)
         await self._states.merge_shared(document.key, changes)
         return Snapshot(
@@ -144,7 +144,7 @@ class Creating:
             current = await self._documents.read(key)
             if current is None:
                 continue
-            if current.incarnation in creation.mine:  # the answer to our write was lost
+            if current.incarnation in creation.mine:  # the response to our write was lost
                 return await self._created(creation, current)
             if await self._lifecycle.complete(current):
                 current = None
@@ -163,8 +163,8 @@ class Creating:
     async def _attempt(
         self, creation: _Creation, current: SessionDocument | None
     ) -> SessionDocument:
-        """Each attempt has an incarnation of its own, and any of them found in the store is ours.
-        `current` is what is left of a session that is gone."""
+        """Each attempt has its own incarnation. If any of them is found in the store, it is ours.
+        `current` is the document of a former session, if there was one."""
         key, state = creation.key, creation.state
         incarnation = new_incarnation(creation.ttl)
         creation.mine.add(incarnation)
@@ -193,8 +193,8 @@ class Creating:
         return state
 
     async def _initial(self, creation: _Creation, incarnation: str) -> Document | None:
-        """User and app state stays in the session document until it is merged, so that it is not
-        lost if the creator dies in between."""
+        """User and app state stays in the session document until it is merged, so that a crash of
+        the creator does not lose it."""
         if not creation.state.has_shared:
             return None
         initial: Document = {"stamp": self._clock.next()}
@@ -211,7 +211,7 @@ class Creating:
         return document
 
     async def _discard(self, creation: _Creation, document: SessionDocument | None) -> None:
-        """Removes the large values of attempts that did not succeed."""
+        """Removes the large values of failed attempts."""
         others = creation.mine - ({document.incarnation} if document is not None else set())
         if creation.has_large_values and others:
             with contextlib.suppress(StorageError):
@@ -219,8 +219,8 @@ class Creating:
 
 
 def _outlives(ttl: int | None, predecessor: SessionDocument) -> bool:
-    """Whether the new document will say where its predecessor's records are as long as there are
-    any. One that expires does not, if they do not."""
+    """Whether the new document lives as long as its predecessor's records, and so can say where
+    they are. A document that expires does not, if those records never expire."""
     if predecessor.as_predecessor() is None:
         return True
     return ttl is None or retention_of(predecessor.incarnation) is not None

@@ -1,4 +1,4 @@
-"""What is stored: the shapes of all documents, and how the containers index them.
+"""The shapes of all stored documents, and how the containers index them.
 
 Events container, partition key /session_id. Created, never changed.
 
@@ -37,7 +37,7 @@ from cosmosservice.sessions.store.state import State
 
 SCHEMA_VERSION: Final = 1
 
-# An item may have 2 MB; the rest is for system properties and what the service adds.
+# An item may have 2 MB. The remainder is reserved for system properties and added fields.
 ITEM_LIMIT: Final = 2_000_000
 
 # Types of the documents in the events container.
@@ -48,7 +48,7 @@ STUB: Final = "stub"
 LOST: Final = "lost"  # in the place of a record that somebody else removed
 CHUNK: Final = "chunk"
 
-# In a record that was written again to renew it: its first `_ts`.
+# In a record that was written again to renew its TTL: its first `_ts`.
 APPENDED_AT: Final = "appended_at"
 
 # Documents beside a session, user state or app state document.
@@ -63,16 +63,16 @@ PURGING: Final = "purging"
 PURGED: Final = "purged"
 STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, FORKING, PURGING, PURGED})
 
-# What is left of a purged record, besides its type and the event's id.
+# The fields that a stub keeps of a purged record, besides its type and the event's id.
 STUB_FIELDS: Final = (
     "id", "session_id", "user_id", "app_name", "incarnation", "seq", "schema_version",
 )  # fmt: skip
 
-# Seconds after which nobody is about to name a chunk or a value that nothing names yet.
+# Seconds after which no writer will still name a chunk or value that nothing names yet.
 DAY: Final = 24 * 3600.0
 
-# What is left of a purged session keeps old session objects from appending there. It expires when
-# none can be alive any more.
+# The stubs of a purged session keep old session objects from appending there. They expire when no
+# such object can be in use any more.
 PURGED_TTL: Final = 30 * 24 * 3600
 
 
@@ -133,7 +133,7 @@ def session_document(
     initial: Document | None = None,
     replaced: Document | None = None,
 ) -> Document:
-    """`title` is empty if there is none yet, and None if the log may have one."""
+    """`title` is empty if there is none yet, and None if the log may contain one."""
     document: Document = {
         "id": key.document_id,
         "document_type": SESSION,
@@ -162,7 +162,7 @@ def session_document(
 
 
 def state_document(key: StateKey, state: State, stamps: Document, erased: int) -> Document:
-    """`erased` is the stamp of the last erasure: what is older never comes back."""
+    """`erased` is the stamp of the last erasure: older values never come back."""
     document: Document = {
         "id": key.document_id,
         "document_type": key.document_type,
@@ -180,7 +180,7 @@ def state_document(key: StateKey, state: State, stamps: Document, erased: int) -
 
 
 def stub_document(body: Document) -> Document:
-    """What is left of a record that is purged: it keeps the place, and nothing of the content."""
+    """The stub of a purged record: it keeps the place, and none of the content."""
     kind = body.get("document_type")
     return {name: body[name] for name in STUB_FIELDS if name in body} | {
         "document_type": kind if kind in (TOMBSTONE, RESTORED, LOST) else STUB,
@@ -209,7 +209,7 @@ def chunk_document(
 def value_document(
     key: ValuesKey, *, generation: str, value: str, number: int, data: str
 ) -> Document:
-    """A part of a large value. It has no app name and no status: lists do not meet it."""
+    """A part of a large value. It has no app name and no status, so that no list returns it."""
     return {
         "id": key.value_id(generation, value, number),
         "document_type": STATE_VALUE,

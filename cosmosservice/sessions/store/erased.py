@@ -1,4 +1,4 @@
-"""What an erasure did."""
+"""The result of an erasure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Erased:
-    """What an erasure did, and the latest stamp that it met."""
+    """The result of an erasure, and the latest stamp that it found."""
 
-    documents: int = 0  # records that lost their content, chunks and values that were removed
+    documents: int = 0  # records that became stubs; chunks and values that were removed
     stamp: int = 0
     incarnations: dict[str, int] = field(default_factory=dict)  # and the first place of each
 

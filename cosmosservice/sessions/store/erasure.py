@@ -1,9 +1,9 @@
-"""Erasing: records become stubs; chunks and large values go.
+"""Erasing: records become stubs; chunks and large values are removed.
 
 A stub keeps the place of a record and nothing of its content. Removing a record would free its id
 for an old session object. Stubs expire, later than any session object lives.
 
-What is erased is found by partition and tenant, not by what a session document knows. Every
+The documents to erase are found by partition and tenant, not through the session document. Every
 erasure may be interrupted at any point and called again.
 """
 
@@ -62,8 +62,9 @@ class Erasure:
         self._clock = clock
 
     async def complete(self, document: SessionDocument) -> tuple[Erased, bool]:
-        """A purge that the document announces. It is marked as purged only after a read that is
-        newer than the announcement found no content left. Says also whether it was marked."""
+        """Completes a purge that the document announces. The session is marked as purged only
+        after a read that is newer than the announcement found no content. Also returns whether
+        this call marked it."""
         key = document.key
         own, revision = document.incarnation, document.revision
         erased = await self._erase(
@@ -88,25 +89,25 @@ class Erasure:
         return erased, True
 
     async def sweep(self, key: SessionKey) -> Erased:
-        """Whatever the log holds that belongs to no session: of one whose document has expired or
-        was removed, or of an upload that was under way during a purge.
+        """Erases everything in the log that belongs to no session: left by one whose document has
+        expired or was removed, or by an upload that was under way during a purge.
 
-        No announcement is needed. What is not of the incarnation that a document, read after it,
-        names, belongs to nobody: a session's document is always older than its records.
+        No announcement is needed. The session document is read after the records. Records of any
+        other incarnation belong to nobody, because a session's document is older than its records.
         """
         await self._documents.probe(key)
         erased = await self._erase(key, lambda _: False)
         current = await self._documents.read(key)
         if current is None or current.status in (PURGING, PURGED):
-            # Not younger ones: a session may be about to be created.
+            # Not younger ones: their session may be about to be created.
             before = self._clock.now() - DAY
             erased.documents += await self._values.erase(key, lambda _: False, before=before)
         return erased
 
     async def of_predecessors(self, document: SessionDocument) -> Erased | None:
-        """What the session replaced when it was created again: every record before its own first.
-        Nothing brings those back, so no announcement is needed. The document's `replaced` field
-        goes last; None if another writer changed the document, so that it must be read again."""
+        """Erases what the session replaced when it was created again: every record before its own
+        first. Nothing can restore those, so no announcement is needed. The document's `replaced`
+        field is removed last. None if another writer changed the document: read it again."""
         own, first = document.incarnation, document.first_seq
         erased = await self._erase(
             document.key,
@@ -124,10 +125,10 @@ class Erasure:
     async def _erase(
         self, key: SessionKey, is_dead: Callable[[Document], bool], *, strangers: bool = True
     ) -> Erased:
-        """Erases what is known to be dead and, with `strangers`, what belongs to no session; until
-        a read finds nothing of that."""
+        """Erases the dead incarnations and, with `strangers`, what belongs to no session, until a
+        read finds nothing more to erase."""
         erased = Erased()
-        await self._log.probe(key, 0, "probe")  # from here on, no read is older than now
+        await self._log.probe(key, 0, "probe")  # no later read is older than now
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             content = await self._content(key, erased)
@@ -170,8 +171,8 @@ class Erasure:
         return [body for body in rest if _incarnation(body) != current.incarnation]
 
     async def _one(self, key: SessionKey, body: Document) -> int:
-        """Whether this call erased it: another purger may be faster, and a renewal may have
-        written the document again."""
+        """Whether this call erased it. Another purge may be faster, and a renewal may have written
+        the document again."""
         try:
             if _is_chunk(body):
                 await self._container.delete(body["id"], key.session_id)
@@ -183,7 +184,7 @@ class Erasure:
 
 
 def _is_erased(body: Document) -> bool:
-    # Not by the ttl alone: events of a session that is kept for ten days have the same.
+    # The ttl alone does not tell: the events of a session that is kept for ten days have the same.
     return body.get("ttl") == PURGED_TTL and body.get("document_type") in _WITHOUT_CONTENT
 
 

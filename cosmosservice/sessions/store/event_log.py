@@ -39,7 +39,7 @@ logger = logging.getLogger("cosmosservice")
 _MARKS = (TOMBSTONE, RESTORED, STUB, LOST)
 _ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
-_PROBED = 4  # of the places at which records seem to be missing
+_PROBED = 4  # places that are probed if records seem to be missing
 _INITIAL = "initial_state"
 PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 
@@ -55,8 +55,8 @@ class EventLog:
     async def append(self, key: SessionKey, record: Record, ttl: int | None = None) -> None:
         """Creates the record at its place. Raises Conflict if the place is taken.
 
-        The chunks of a large event stay where they are then, for the next attempt or because the
-        event in that place is this one: see `discard`.
+        The chunks of a large event are then left in place, for the next attempt or because the
+        event at that place is this one: see `discard`.
         """
         if not record.is_event:
             fields: Document = {"event_id": record.event_id, "timestamp": record.timestamp}
@@ -66,7 +66,7 @@ class EventLog:
                 fields = fields | {_INITIAL: record.initial}
                 raw = to_json(fields) if record.initial else raw
             if wire_size(raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
-                # They go first: the event document, which names them, is the commit.
+                # Chunks are stored first: the event document, which names them, is the commit.
                 record.upload = record.upload or secrets.token_hex(8)
                 record.chunks = record.chunks or await self._bodies.upload(
                     key, record.incarnation, record.event_id, raw, ttl, record.upload
@@ -121,7 +121,7 @@ class EventLog:
             records = mine[::-1] + records if newest is not None else records + mine
             if missing is None or len(mine) == missing or len(found) < missing:
                 return records
-            # Records of other incarnations are among them, so that some are still missing.
+            # Records of other incarnations were among them, so that some are still missing.
             missing -= len(mine)
             if newest is not None:
                 last = found[-1]["id"]
@@ -131,7 +131,7 @@ class EventLog:
     async def read_places(
         self, key: SessionKey, incarnation: str, places: list[int]
     ) -> list[Record]:
-        """The records at these places, in order, as far as they are found."""
+        """The records found at these places, in order."""
         ids = [key.event_id(seq, incarnation) for seq in places]
         some = [ids[start : start + IDS_AT_ONCE] for start in range(0, len(ids), IDS_AT_ONCE)]
 
@@ -144,8 +144,8 @@ class EventLog:
         return [record for found in await together(*map(read, some)) for record in found]
 
     async def read_after(self, key: SessionKey, marker: Marker) -> list[Record]:
-        """The record at the place after the marker, and those that follow it. The place is known
-        to be taken; a read that is older than the conflict which said so is repeated."""
+        """The record at the place after the marker, and those that follow it. A conflict has shown
+        that the place is taken; a read that is older than the conflict is repeated."""
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
             found = await self.read(key, marker.incarnation, after=marker.seq)
@@ -159,13 +159,13 @@ class EventLog:
         )
 
     async def probe(self, key: SessionKey, seq: int, incarnation: str) -> bool:
-        """Whether the place is taken, decided on the newest version. After this, no read of this
+        """Whether the place is taken, whatever a replica shows. After this, no read of this
         client in the session's log is older than now."""
         return await self.container.probe(key.event_id(seq, incarnation), key.session_id)
 
     async def are_lost(self, key: SessionKey, incarnation: str, missing: list[int]) -> bool:
-        """Whether records that a read did not return are really gone: probes of the first of their
-        places answer that these are empty. Otherwise it was lag.
+        """Whether records that a read did not return are really gone: probes of the first few
+        places find them empty. Otherwise it was lag.
 
         After this, no read of this client in the session's log is older than now: a record that
         the next read does not return either is gone too.
@@ -174,7 +174,7 @@ class EventLog:
         return not any(await together(*(self.probe(key, seq, incarnation) for seq in some)))
 
     async def records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
-        """The records that these documents are."""
+        """The records in these documents."""
         placed = []
         for document in documents:
             place = PLACE.fullmatch(str(document.get("id", "")))

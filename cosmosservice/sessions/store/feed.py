@@ -1,14 +1,14 @@
-"""The feed: every record of the log when it is written, from the container's change feed.
+"""The feed: every record as it is written, from the container's change feed.
 
-The change feed shows documents in the order of their last write, in every range of the container by
-itself. A log is in one partition, and its records are created one after the other: so its order is
-that of the log. Two things write a record again:
+The change feed shows documents in the order of their last write, separately for each range of the
+container. A log is in one partition, and its records are created one after the other, so the feed
+shows them in the order of the log. Two things write a record again:
 
 * A purge leaves a stub in its place. That is not an event.
 * Use of a session with a ttl renews its records, which then move to the end of the feed. A renewed
-  record says when it was appended. What was appended before the feed was last read to its end has
-  been reported. A reader that meets a record of such a session checks whether earlier records have
-  moved after it. They are reported first.
+  record says when it was appended. Records appended before the feed was last read to its end have
+  been reported. A reader that finds a record of such a session checks whether earlier records have
+  moved after it. Those are reported first.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from cosmosservice.sessions.store.queries import RECORDS, RENEWED_RECORDS
 from cosmosservice.sessions.store.records import Record, is_deleted, number
 
 _COUNT = 500  # documents a page
-_BYTES = 16 * 1024 * 1024  # of events a page; Cosmos DB's own limit does not see large events
+_BYTES = 16 * 1024 * 1024  # of events a page; Cosmos DB's own limit does not count chunks
 _CLOCK_STEP = 1  # seconds by which `_ts` may go back when another replica takes over
 
 Run = tuple[str, str]
-"""Tenant and incarnation: the records of one session between its creation and its end."""
+"""Tenant and incarnation: the records of one session from its creation to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class FeedChange:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """What is new, and where the next page begins."""
+    """New changes, and where the next page begins."""
 
     changes: list[FeedChange]
     position: Position
@@ -68,7 +68,7 @@ class FeedPage:
 
 
 class Feed:
-    """Lives on one event loop. Knows nothing of who reads it."""
+    """Lives on one event loop. Keeps no state about its readers."""
 
     def __init__(self, log: EventLog, clock: HybridClock) -> None:
         self._log = log
@@ -78,8 +78,8 @@ class Feed:
     async def page(
         self, scope: Scope, position: Position | Start, told: Mapping[Run, int]
     ) -> FeedPage:
-        """The next changes of the sessions in scope. `told` is how far each run was told, as far
-        as the reader remembers."""
+        """The next changes of the sessions in scope. `told` is the last place reported of each
+        run, as far as the reader remembers."""
         if not isinstance(position, Position):
             return await self._begin(scope, position, told)
         places = list(position.places)
@@ -97,7 +97,7 @@ class Feed:
     async def _changes(self, point: FeedPoint) -> tuple[list[Document], list[FeedPoint]]:
         try:
             documents, found = await self._container.changes(point, _COUNT)
-        except ValueError:  # the SDK compares them, too
+        except ValueError:  # the SDK compares them too
             found = []
         if not found or found[0].container != point.container:
             raise ValueError(
@@ -113,7 +113,7 @@ class Feed:
         documents, found = await self._container.changes(request, _COUNT)
         began = 0
         if start == "Now":
-            # What was appended before and is renewed later is not reported again.
+            # A record that was appended before and is renewed later is not reported again.
             began = int(self._clock.now() - (clock() - started)) - _CLOCK_STEP
         nothing = Place("", "", None, began, began)
         ranges = [nothing.moved(each.range) for each in found]
@@ -137,8 +137,8 @@ class Feed:
             page.read(body)
             found = await self._of(scope, body, caught_up, last_told)
             for key, record in found:
-                # Only the last one is the document that was met: a reader that goes on from
-                # one before it must meet it again.
+                # Only the last record is the document from the feed: a reader that continues
+                # from an earlier one must get this document again.
                 after = page.position if record is found[-1][1] else before
                 change = _change(key, record, after)
                 changes.append(change)
@@ -179,7 +179,7 @@ class Feed:
     async def _moved(
         self, key: SessionKey, seq: int, incarnation: str, last: int | None, caught_up: int
     ) -> list[Document]:
-        """The earlier records that were renewed meanwhile, and would be reported too late."""
+        """Earlier records that have been renewed since, and would be reported too late."""
         await self._log.probe(key, seq, incarnation)  # from here on, no read is older than now
         parameters = {"first": key.first_id((last or 0) + 1), "last": key.first_id(seq)}
         if last is not None:
@@ -236,12 +236,12 @@ class _Page:
 
     @property
     def position(self) -> Position:
-        """After what was read."""
+        """The position after the documents read so far."""
         return Position(self._container, (self._place, *self._others))
 
     @property
     def end(self) -> Position:
-        """After the page. The other ranges are next."""
+        """The position after the page. The other ranges are next."""
         current = self._end._replace(newest=self._newest, lsn=0, id="")
         return Position(self._container, (*self._others, current))
 
@@ -251,7 +251,7 @@ def _mark(body: Document) -> tuple[int, str]:
 
 
 def _is_erased(body: Document) -> bool:
-    """A purge leaves the type of a tombstone, and nothing else of it."""
+    """Whether it is a purged tombstone: a purge keeps its type, and nothing else."""
     kind = body.get("document_type")
     return kind == STUB or (kind in (TOMBSTONE, RESTORED) and "timestamp" not in body)
 

@@ -1,4 +1,4 @@
-"""Where a reader of the feed is, and which sessions it reads: as a text that can be kept."""
+"""How far a reader of the feed is, and which sessions it reads, as text that can be stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Place(NamedTuple):
     high: str
     token: str | None  # None: nothing
     caught_up: int  # everything that was appended before this moment was reported (`_ts`)
-    newest: int  # the latest `_ts` that was met
+    newest: int  # the latest `_ts` that was read
     # After the token, everything up to this document was reported.
     lsn: int = 0
     id: str = ""
@@ -35,8 +35,8 @@ class Place(NamedTuple):
         return self._replace(low=to.low, high=to.high, token=to.token)
 
     def at_end(self) -> Place:
-        """The range was read to its end: whatever was appended before the latest document that was
-        met has been met, too."""
+        """The range was read to its end: everything that was appended before the latest document
+        read has been read too."""
         return self._replace(caught_up=max(self.caught_up, self.newest))
 
 
@@ -68,7 +68,7 @@ class Position(NamedTuple):
             ) from None
         if digest != scope.digest:
             raise ValueError(
-                "The continuation belongs to a watch of another app, user or session: go on with"
+                "The continuation belongs to a watch of another app, user or session. Continue with"
                 " the same app_name, user_id and session_id."
             )
         return found
@@ -76,7 +76,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """Which sessions are read: all, those of an app, of a user, or with an id."""
+    """Which sessions are read: all, those of an app or of a user, or those with an id."""
 
     app_name: str | None
     user_id: str | None

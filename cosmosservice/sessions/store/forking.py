@@ -1,13 +1,13 @@
 """Forks: a new session with the same history up to a point.
 
 The new document comes first, with the status `forking`: it names its source and the point. Then
-the events are copied into the new log, what other services keep of the session is copied by them,
-and the document becomes active. Whoever finds `forking` completes it; if the source is gone, the
-fork is purged. A complete fork is independent of its source: erasing one does not reach into the
-other.
+the events are copied into the new log, the other services copy their data of the session, and the
+document becomes active. Any process that finds `forking` completes the fork; if the source is
+gone, the fork is purged. A complete fork is independent of its source: erasing one does not affect
+the other.
 
-A process without those services completes the session alone. Its document is active then, and
-keeps naming its source, until a process that has them reads it and copies the rest.
+A process without those services completes only the session. Its document is then active, but
+still names its source, until a process that has the services reads it and copies the rest.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from cosmosservice.sessions.store.titles import display_name, first_words
 
 logger = logging.getLogger("cosmosservice")
 
-_CLOCKS = 10.0  # seconds that clocks of processes which save artifacts may be ahead
+_CLOCKS = 10.0  # seconds by which the clocks of processes that save artifacts may be ahead
 
 
 class Forking:
@@ -82,10 +82,11 @@ class Forking:
         self._erasure = erasure
         self._clock = clock
         self._companions = companions
-        self._misses_settings = False  # to copy what other services keep
+        self._misses_settings = False  # that copying the data of other services needs
 
     async def fork(self, past: Past, target: SessionKey) -> None:
-        """Raises AlreadyExistsError if there is a session of that id, or was until it is purged."""
+        """Raises AlreadyExistsError if a session with that id exists, or was deleted but not yet
+        purged."""
         source, source_incarnation = past.snapshot.key, past.incarnation
         records = past.snapshot.records
         lost = [record.seq for record in records if record.lost]
@@ -142,7 +143,7 @@ class Forking:
         await self._documents.probe(document.key)
         current = await self._documents.read(document.key)
         if current is None or current.etag != document.etag:
-            return True  # somebody else is at it, or has done it
+            return True  # another process is completing it, or has done so
         records = await self._source_records(document)
         if records is None:
             await self._discard(document)
@@ -151,7 +152,8 @@ class Forking:
         return True
 
     def is_owed_copies(self, document: SessionDocument) -> bool:
-        """Whether a process that could not copy everything completed it, and this one can."""
+        """Whether the fork was completed by a process that could not copy everything, and this
+        one can."""
         owed = document.status == ACTIVE and "source" in document.body
         return owed and self._can_copy
 
@@ -160,13 +162,13 @@ class Forking:
         return self._companions.can_copy and not self._misses_settings
 
     async def pay(self, document: SessionDocument) -> None:
-        """Copies what is owed, as far as the source still has it."""
+        """Copies the rest, as far as the source still has it."""
         if await self._copy_companions(document, await self._source_records(document) or []):
-            with contextlib.suppress(PreconditionFailed, NotFound):  # it is read again
+            with contextlib.suppress(PreconditionFailed, NotFound):  # the next reader tries again
                 await self._documents.replace(document, document.without("source"))
 
     async def _source_records(self, document: SessionDocument) -> list[Record] | None:
-        """The events to copy, as many as there were; None if some are gone."""
+        """All events to copy; None if some of them are gone."""
         source = document.body.get("source")
         if not isinstance(source, dict):
             return None
@@ -178,7 +180,8 @@ class Forking:
         return events if len(events) == int(source["events"]) else None
 
     async def _finish(self, document: SessionDocument, records: list[Record]) -> bool:
-        """Whether the fork is complete, by any process. False if its source is gone."""
+        """Whether the fork is complete, whichever process completed it. False if its source is
+        gone."""
         key, incarnation = document.key, document.incarnation
         current: SessionDocument | None = document
         uploads: list[Document] = []
@@ -186,7 +189,7 @@ class Forking:
             await CONTENTION.pause(attempt)
             gone = current is None or current.incarnation != incarnation
             if current is None or gone or current.status in (PURGING, PURGED):
-                # What was copied after the purge has looked for it must go too.
+                # Documents that were copied after the purge looked for them must go too.
                 await self._erasure.sweep(key)
                 await self._values.erase(key, incarnation.__eq__)
                 if current is None or not gone:
@@ -198,7 +201,7 @@ class Forking:
             try:
                 await self._copy(current, records, uploads)
                 return True
-            except (PreconditionFailed, NotFound):  # somebody else was faster
+            except (PreconditionFailed, NotFound):  # another process was faster
                 await self._documents.probe(key)
                 current = await self._documents.read(key)
         raise UnavailableError(
@@ -209,7 +212,7 @@ class Forking:
     async def _copy(
         self, document: SessionDocument, records: list[Record], uploads: list[Document]
     ) -> None:
-        """Raises PreconditionFailed or NotFound if somebody else was faster."""
+        """Raises PreconditionFailed or NotFound if another process was faster."""
         key, incarnation = document.key, document.incarnation
         copies = []
         for seq, record in enumerate(records, 1):
@@ -224,7 +227,7 @@ class Forking:
             )
             if seq == 1:
                 copy.initial = await self._values.whole(key, document.state)
-            # The same at every attempt, unless the text of the event is another one by now.
+            # The same name at every attempt, unless the text of the event has changed.
             copy.upload = checksum(copy.raw + to_json(copy.initial or {}))[:16]
             try:
                 await self._log.append(key, copy, record_ttl(incarnation))
@@ -244,7 +247,7 @@ class Forking:
         await self._values.discard(key, state, document.state, uploads)
 
     async def _discard_chunks(self, key: SessionKey, copy: Record) -> None:
-        """Unless the event at its place names them."""
+        """Removes the copy's chunks, unless the event at its place names them."""
         if copy.chunks is None:
             return
         before = Marker(copy.incarnation, copy.seq - 1)
@@ -253,7 +256,7 @@ class Forking:
             await self._log.discard(key, copy)
 
     async def _copy_companions(self, document: SessionDocument, records: list[Record]) -> bool:
-        """Has other services copy what they keep. False if that is left to another process."""
+        """Lets the other services copy their data. False if that is left to another process."""
         source = document.body["source"]
         if "copied_until" not in source:
             return True

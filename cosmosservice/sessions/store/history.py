@@ -27,7 +27,8 @@ class History:
         self._reader = reader
 
     async def at(self, key: SessionKey, point: Point | None) -> Past:
-        """The session at a point; None: as it is. Raises ValueError if it has no such point."""
+        """The session at a point; None: as it is now. Raises ValueError if there is no such
+        point."""
         now = await self._reader.read(key, confirmed=True)
         if now is None:
             raise SessionNotFoundError(f"Session {key.session_id} not found.")
@@ -54,8 +55,8 @@ class History:
 
 
 def initial_state(now: Snapshot) -> Document:
-    """The state that a session was created with. Its first event says it. Sessions of an older
-    version do not: then it is what no event has changed since."""
+    """The state that a session was created with. Its first event stores it. Sessions of an older
+    version do not store it: there it is the state that no event has changed since."""
     if now.records and now.records[0].initial is not None:
         return now.records[0].initial
     changed = fold(State(), now.records).inline

@@ -36,7 +36,7 @@ class Iterating:
     ) -> tuple[list[Record], Position | None]:
         """Up to `count` records, straight from the store, and where to continue."""
         if position is None:
-            # Probes first: what ends without an error must be complete.
+            # Probe first: an iteration that ends without an error must be complete.
             await self._reader.confirm(key)
             document = await self._reader.current(key)
             if document is None:

@@ -1,4 +1,4 @@
-"""Keys: which session or state is meant, and the ids of its documents."""
+"""Keys: they identify a session or a state, and give the ids of its documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("cosmosservice")
 
 MAX_ID_BYTES: Final = 1_023
 MAX_PARTITION_KEY_BYTES: Final = 2_048
-LAST_PLACE: Final = 9_999_999_999  # what the ids of records have digits for
+LAST_PLACE: Final = 9_999_999_999  # the ids of records have ten digits for it
 
 SESSION: Final = "session"
 
@@ -50,7 +50,7 @@ def _document_id(kind: str, *parts: str) -> str:
     return made
 
 
-_VALUE = "value-"  # with it the ids of all large values begin
+_VALUE = "value-"  # the ids of all large values begin with it
 
 
 class ValuesKey(ABC):
@@ -67,8 +67,8 @@ class ValuesKey(ABC):
         return f"{_VALUE}{hashlib.sha256(self.document_id.encode()).hexdigest()[:32]}"
 
     def value_id(self, generation: str, value: str, number: int) -> str:
-        """Values of one generation are erased together: those of a session's incarnation, or of a
-        state up to its next erasure."""
+        """A generation is the set of values that are erased together: those of a session's
+        incarnation, or of a state up to its next erasure."""
         return f"{self._values}-{generation}-{value}-{number:04d}"
 
     def generation_of(self, value_id: str) -> str:
@@ -113,8 +113,8 @@ class StateKey(ValuesKey):
 
     @property
     def values_of_sessions(self) -> tuple[str, str, str]:
-        """The ids from which and before which all large values in the partition are, and how the
-        ids of their owners begin, if those are sessions of the app."""
+        """The range of ids that holds all large values in the partition, and the prefix of the ids
+        of those owners that are sessions of the app."""
         return _VALUE, _VALUE[:-1] + ".", f"{SESSION}.{escape(self.app_name)}."
 
 
@@ -127,9 +127,9 @@ class SessionKey(ValuesKey):
     session_id: str
 
     @staticmethod
-    @lru_cache(maxsize=4096)  # every append needs it again, and its hash and ids take a moment
+    @lru_cache(maxsize=4096)  # every append needs it, and its hash and ids are costly
     def of(app_name: str, user_id: str, session_id: str) -> SessionKey:
-        """The key of ids that come from outside: checked."""
+        """The key for ids that come from outside. Checks them."""
         if not app_name:
             raise InvalidIdError("The app name is empty. Nothing was stored.")
         if not session_id:
@@ -143,14 +143,15 @@ class SessionKey(ValuesKey):
 
     @staticmethod
     def named(app_name: str, user_id: str, session_id: str) -> SessionKey:
-        """As callers name it: like ADK, white space around a session id does not count."""
+        """The key for ids given by a caller. As in ADK, white space around a session id is
+        ignored."""
         _check("The session id", session_id)
         return SessionKey.of(app_name, user_id, session_id.strip())
 
     @staticmethod
     def in_document(body: Document) -> SessionKey | None:
-        """The key that a stored session document names. If the document is damaged, None and an
-        error in the log: it must not make the list of all others fail."""
+        """The key that a stored session document names. If the document is damaged, logs an error
+        and returns None: one document must not make the list of all others fail."""
         names = [body.get(name) for name in ("app_name", "user_id", "session_id")]
         try:
             return SessionKey.of(*names)
@@ -196,7 +197,7 @@ class SessionKey(ValuesKey):
         return f"{self.tenant}/"
 
     def chunk_id(self, incarnation: str, upload: str, number: int) -> str:
-        """Chunks stand before the log ('-' precedes '.'), so no read of the log returns them."""
+        """Chunks sort before the log ('-' precedes '.'), so no read of the log returns them."""
         return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
 
     @staticmethod
@@ -210,14 +211,14 @@ class SessionKey(ValuesKey):
 
 
 class Marker(NamedTuple):
-    """What a session object knows: of which incarnation, and up to which place in the log."""
+    """What a session object knows: the incarnation, and the last place that it has seen."""
 
     incarnation: str
     seq: int
     is_new: bool = False  # the session has no records yet
 
     def text(self, key: SessionKey) -> str:
-        """Names its session, so that the marker of a copied object with another id is none."""
+        """Names its session, so that the marker of a copied object with another id is invalid."""
         new = ":new" if self.is_new else ""
         return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}{new}"
 
@@ -232,26 +233,26 @@ class Marker(NamedTuple):
 
 
 def new_incarnation(retention: int | None = None) -> str:
-    """Random. It also says how long the session is kept, so that every marker does."""
+    """A random name. It includes the session's retention, so that every marker includes it too."""
     return secrets.token_hex(6) + (f"t{retention}" if retention is not None else "")
 
 
 def retention_of(incarnation: str) -> int | None:
-    """Seconds without use after which the session goes; None: never."""
+    """Seconds without use after which the session expires; None: never."""
     _, _, seconds = incarnation.partition("t")
     return int(seconds) if seconds.isdecimal() else None
 
 
 def lifetime(incarnation: str) -> int | None:
-    """Seconds after the last write of its document at which a session has expired. Use renews the
-    document, at most every tenth of the retention."""
+    """Seconds between the last write of its document and the expiry of a session. Use renews the
+    document, at most once per tenth of the retention."""
     retention = retention_of(incarnation)
     return None if retention is None else retention + -(-retention // 10)
 
 
 def record_ttl(incarnation: str) -> int | None:
-    """TTL of records, chunks and large values. It counts from each document's own writing: use of
-    the session renews it at half of the retention, so that a session in use stays whole."""
+    """TTL of records, chunks and large values. It counts from the last write of each document. Use
+    of the session renews them at half of the retention, so that a session in use stays whole."""
     retention = retention_of(incarnation)
     return None if retention is None else 3 * retention
 

@@ -1,9 +1,9 @@
 """State of any size: large values live in documents of their own, beside the one that names them.
 
-A state document holds small values itself (`state`) and says of each large one where it is
-(`large`). A large value is written before the document that names it, under a name that nobody
-else has, and never changed; so an unchanged value is neither written nor read again. It is removed
-once a newer version of the document no longer names it.
+A state document holds small values itself (`state`) and references to the large ones (`large`). A
+large value is written before the document that names it, under a unique name, and never changed.
+So an unchanged value is neither written nor read again. It is removed once a newer version of the
+document no longer names it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _AT_ONCE = 8
 
 
 class DamagedValueError(StorageError):
-    """A large value is there, but cannot be read."""
+    """A large value exists, but cannot be read."""
 
     def __init__(self, key: ValuesKey, reason: str) -> None:
         super().__init__(
@@ -59,7 +59,7 @@ class DamagedValueError(StorageError):
 
 
 class _Value:
-    """A large value in the cache: its text, which nobody can change."""
+    """A large value in the cache, as immutable text."""
 
     __slots__ = ("raw",)
 
@@ -123,7 +123,7 @@ class LargeValues:
             )
             if ttl is not None:
                 document["ttl"] = ttl
-            with contextlib.suppress(Conflict):  # nobody else has this id: the answer was lost
+            with contextlib.suppress(Conflict):  # nobody else uses this id: the response was lost
                 await self._container.create(document)
 
         await together(*(create(number, data) for number, data in enumerate(chunks)))
@@ -131,9 +131,9 @@ class LargeValues:
         return ref
 
     async def whole(self, key: ValuesKey, state: State, *, without_lost: bool = False) -> Document:
-        """All values. Raises NotFound if one is not found: then the state may not be the newest.
-        `without_lost` is for the newest: values that are damaged, or gone as a probe proves, are
-        logged and left out."""
+        """All values. Raises NotFound if one is not found: the state may not be the newest.
+        Use `without_lost` for the newest state: values that are damaged, or gone as proved by a
+        probe, are logged and left out."""
         if not state.large:
             return state.inline
         names = list(state.large)
@@ -177,8 +177,8 @@ class LargeValues:
     async def discard(
         self, key: ValuesKey, now: State, before: State = NO_STATE, uploads: Sequence[Any] = ()
     ) -> None:
-        """Removes what the version before named, or the caller stored, and the newest version,
-        which is `now`, does not name. What this misses is removed with the document."""
+        """Removes the values that the previous version named or the caller stored, and that the
+        newest version (`now`) does not name. Any that are left go with the document."""
         kept = {ref.get("value") for ref in now.large.values() if isinstance(ref, dict)}
         for ref in [*before.large.values(), *uploads]:
             if isinstance(ref, dict) and ref.get("value") not in kept:
@@ -191,7 +191,7 @@ class LargeValues:
         self, key: ValuesKey, is_dead: Callable[[str], bool], *, before: float = 0.0
     ) -> int:
         """Removes the values of dead generations, whichever version of the document names them,
-        and those of all others that were written before a time. Says how many documents."""
+        and all other values that were written before a time. Returns the number of documents."""
         first, last = key.value_range
         found = await self._container.query(
             IDS_WITH_TIMES, {"first": first, "last": last}, key.user_id
@@ -206,7 +206,7 @@ class LargeValues:
 
     async def erase_unowned(self, key: StateKey, before: float) -> int:
         """Removes values of the user's sessions that were written before a time and whose session
-        has no document: its creator died. Says how many documents."""
+        has no document, because its creator died. Returns the number of documents."""
         first, last, owners = key.values_of_sessions
         found = await self._container.query(
             VALUES_OF_SESSIONS, {"first": first, "last": last, "owners": owners}, key.user_id
@@ -231,7 +231,7 @@ class LargeValues:
 
 
 def least_size(values: Mapping[str, Any]) -> int:
-    """Bytes that these values take in their document at least, however many are moved out."""
+    """The fewest bytes that these values take in their document, however many are moved out."""
     whole = _bytes(dict(values))
     if whole <= INLINE:
         return whole

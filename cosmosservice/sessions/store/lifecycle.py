@@ -1,8 +1,8 @@
 """Delete, restore and purge.
 
 Deleting is appending: a tombstone takes the next place in the log, so that nobody else can.
-Restore and purge are announced in the session document first, by If-Match: it decides between
-them and a re-creation, and whoever finds an announcement completes it.
+Restore and purge are first announced in the session document, with If-Match, which decides between
+them and a re-creation. Any process that finds an announcement completes it.
 
     active ──tombstone──▶ deleted ──▶ restoring ──"restored" record──▶ active
                              └──────▶ purging ──records become stubs──▶ purged   (expires by TTL)
@@ -42,7 +42,7 @@ from cosmosservice.sessions.store.session_documents import SessionDocument, Sess
 
 
 class Lifecycle:
-    """The end of sessions, and the way back. Lives on one event loop."""
+    """Deletes, restores and purges sessions. Lives on one event loop."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Lifecycle:
         self._clock = clock
 
     async def delete(self, key: SessionKey) -> None:
-        """Soft. Does nothing if there is nothing to delete."""
+        """A soft delete. Does nothing if there is nothing to delete."""
         tombstone = new_mark(TOMBSTONE, self._clock.now())
         confirmed = placed = False
         for attempt in STEPS:
@@ -74,7 +74,7 @@ class Lifecycle:
                 confirmed = True
                 continue
             if placed and current.incarnation != tombstone.incarnation:
-                return  # created again since
+                return  # created again in the meantime
             confirmed = False
             if current.status in (RESTORING, FORKING):
                 await self.complete(current)
@@ -92,7 +92,7 @@ class Lifecycle:
                     return
             else:
                 await self._projector.project(key, current.incarnation)
-            # Another writer's tombstone, or a read that may have been old showed no living
+            # Another writer placed a tombstone, or a read that may be stale found no living
             # session: read again after a probe.
             await self._documents.probe(key)
         raise _crowded(key)
@@ -109,7 +109,7 @@ class Lifecycle:
         return expired(document.body, self._clock.now())
 
     async def _place(self, key: SessionKey, tombstone: Record) -> bool:
-        """Whether this tombstone, not another writer's, has its place now."""
+        """Whether this tombstone is now stored at its place, and not another writer's."""
         try:
             await self._log.append(key, tombstone, record_ttl(tombstone.incarnation))
         except Conflict:
@@ -153,7 +153,7 @@ class Lifecycle:
             elif log_confirmed:
                 return
             else:
-                # The document may be old, and so may the log: a tombstone may be in it.
+                # The document and the log may be stale: the newest log may have a tombstone.
                 await together(self._documents.probe(key), self._log.probe(key, 0, "probe"))
                 confirmed = log_confirmed = True
         raise _crowded(key)
@@ -168,11 +168,11 @@ class Lifecycle:
         """Erases a session, deleting it first if need be. Continues where another call stopped.
 
         None: there is nothing to erase. With `deleted_before`, a session that is not deleted, or
-        was deleted later, is left as it is. `companions` erases what else belongs to the session:
-        while the purge is announced, so that it is called again if it was interrupted.
+        was deleted later, is left unchanged. `companions` erases the session's data in other
+        services. It runs while the purge is announced, so that it is repeated if interrupted.
         """
         erased: Erased | None = None
-        target: str | None = None  # the incarnation that is to be erased
+        target: str | None = None  # the incarnation to erase
         confirmed = False
         for attempt in STEPS:
             current = await self._look(key, attempt)
@@ -222,7 +222,8 @@ class Lifecycle:
         return found if found.documents else None
 
     async def announce_purge(self, document: SessionDocument) -> None:
-        """Unless another writer was faster. From then on nothing brings the session back."""
+        """Announces the purge, unless another writer was faster. Then nothing can restore the
+        session."""
         body = document.with_status(PURGING, self._clock.now()) | {"state": {}}
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
@@ -248,8 +249,8 @@ class Lifecycle:
         return document.status != ACTIVE or self._forking.is_owed_copies(document)
 
     async def complete(self, document: SessionDocument) -> bool:
-        """Finishes a delete, restore, fork or purge that was interrupted. Says whether there was
-        one."""
+        """Finishes a delete, restore, fork or purge that was interrupted. Returns whether there
+        was one."""
         if document.status == RESTORING:
             await self._finish_restore(document)
             return True
@@ -274,7 +275,7 @@ class Lifecycle:
         return await self._log.read(document.key, document.incarnation, after=document.revision)
 
     async def _finish_restore(self, document: SessionDocument) -> None:
-        """The record's place is fixed by the document, so that of several helpers one writes it."""
+        """The document fixes the record's place, so only one of several processes writes it."""
         restored = new_mark(RESTORED, self._clock.now())
         restored.incarnation, restored.seq = document.incarnation, document.revision + 1
         restored.stamp = self._clock.next()

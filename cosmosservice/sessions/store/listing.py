@@ -58,12 +58,12 @@ class Listing:
         app_key = StateKey.of_app(app_name)
         user_key = StateKey.of_user(app_name, user_id) if user_id is not None else None
         position = None if continuation is None else wanted.position(continuation)
-        # What this process appended a moment ago is listed as it is; what others did follows.
+        # This process's latest appends are listed at once; those of others may follow later.
         await self._projector.flush(_concerns(app_name, user_id))
         text, parameters = wanted.query(self._clock.now(), position, limit)
         listed = self._listed(text, parameters, user_id, limit)
         app_state = self._states.read(app_key)
-        if user_key is None and limit is not None:  # not the state of every user for some of them
+        if user_key is None and limit is not None:  # a page does not need the state of every user
             (found, more), app = await together(listed, app_state)
             users = await self._users_of(app_name, {key.user_id for key, _ in found})
         else:
@@ -87,7 +87,7 @@ class Listing:
     async def latest(
         self, wanted: Latest, limit: int, continuation: str | None
     ) -> tuple[list[Document], str | None]:
-        """What the documents of the sessions that were used last say, the newest first."""
+        """Selected fields of the most recently used sessions, the newest first."""
         start = wanted.start(continuation)
         text, parameters = wanted.query(self._clock.now(), start, limit)
         found = await self._container.query(text, parameters, wanted.user_id)
@@ -111,7 +111,7 @@ class Listing:
             keyed = _keyed(found)
             if keyed or len(found) < count:
                 return keyed[:limit], bool(keyed) and (len(found) == count or len(keyed) > limit)
-            count *= 2  # all are damaged, and only one that is not says where to go on
+            count *= 2  # all are damaged, and only an intact one says where to continue
 
     async def _users_of(self, app_name: str, users_found: set[str]) -> dict[str, StateDocument]:
         ids = sorted(users_found)
@@ -169,7 +169,7 @@ def _keyed(found: list[Document]) -> list[tuple[SessionKey, Document]]:
 
 
 def _key(body: Document) -> SessionKey | None:
-    """Without the checks of names that come from outside: there may be thousands of documents."""
+    """Skips the checks of names that come from outside: there may be thousands of documents."""
     app, user, session = body.get("app_name"), body.get("user_id"), body.get("session_id")
     if app and session and type(app) is type(user) is type(session) is str:
         return SessionKey(app, user, session)

@@ -1,4 +1,4 @@
-"""What this process knows of one session's log: a run of records without a gap."""
+"""This process's view of one session's log: a run of records without a gap."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class LogView:
 
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
         self.incarnation = incarnation
-        self.first_seq = first_seq  # where the incarnation begins, whether or not it is in hand
-        self.records = list(records)  # its own: it grows while readers hold theirs
+        self.first_seq = first_seq  # where the incarnation begins, even if not loaded
+        self.records = list(records)  # a copy: it grows while readers hold theirs
         self.size = 200 + sum(record.size for record in records)
         self.ids = {record.event_id: record for record in records if record.is_event}
         self.changes: Pair[Changes] = record_changes(records)
-        self.apart: dict[int, Record] = {}  # some that are before the run
-        # The last place at which it may have changed from where to load the session.
+        self.apart: dict[int, Record] = {}  # single records before the run
+        # The last place that may have changed which records to load.
         self.turning = max((record.seq for record in records if is_turning(record)), default=0)
 
     @property
@@ -47,7 +47,7 @@ class LogView:
         return self.first <= self.first_seq
 
     def extend(self, records: list[Record]) -> None:
-        """Adds what follows of these."""
+        """Adds those of these records that follow the run."""
         following = self.last + 1
         if records and records[-1].seq < following:
             return
@@ -71,7 +71,7 @@ class LogView:
                 self.size += record.size
 
     def of_places(self, places: Iterable[int]) -> list[Record]:
-        """Those of these places that are in hand."""
+        """The records at these places that the view has."""
         found = (
             self.records[seq - self.first] if seq >= self.first else self.apart.get(seq)
             for seq in places
@@ -80,7 +80,7 @@ class LogView:
         return [record for record in found if record is not None]
 
     def named(self, loading: Loading) -> list[Record] | None:
-        """All records that `loading` names; None if some of them are not in hand."""
+        """All records that `loading` names; None if the view lacks some of them."""
         following = self.after(loading.begin - 1)
         apart = self.of_places(loading.apart)
         if following is None or len(apart) < len(loading.apart):
@@ -88,7 +88,7 @@ class LogView:
         return apart + following
 
     def after(self, seq: int) -> list[Record] | None:
-        """The records after a place; None if some of them are not in hand."""
+        """The records after a place; None if the view lacks some of them."""
         if seq + 1 < self.first:
             return None
         return self.records[max(0, seq + 1 - self.first) :] if self.records else []
@@ -119,8 +119,8 @@ class LogViews:
         records: list[Record],
         apart: list[Record],
     ) -> LogView:
-        """Adds what a reader found: a run without a gap up to the end of the log as it was, and
-        some records before it."""
+        """Adds what a reader found: a run without a gap up to the then end of the log, and single
+        records before it."""
         view = self.of(key)
         if view is None or view.incarnation != incarnation:
             view = LogView(incarnation, first_seq, records)
@@ -141,7 +141,7 @@ class LogViews:
             or view.incarnation != first.incarnation
             or not view.first <= first.seq <= view.last + 1
         ):
-            # Nothing is known of the beginning here: 0 makes a reader of everything look for it.
+            # The beginning is not known here: 0 makes a reader of the whole log look for it.
             view = LogView(first.incarnation, 0, list(records))
         else:
             view.extend(records)

@@ -13,12 +13,12 @@ from typing import Any, Final
 from cosmosservice.account.container import Document
 
 CHUNK_BYTES: Final = 1_400_000  # of compressed text; a third more as base64
-MAX_CHUNKS: Final = 9_999  # what the ids of chunks have digits for
-MAX_BYTES: Final = 2 * 1024**3  # of a text: what a damaged document may claim, and not more
+MAX_CHUNKS: Final = 9_999  # the ids of chunks have four digits for it
+MAX_BYTES: Final = 2 * 1024**3  # of a text: the most that a damaged document may claim
 
 
 class Damaged(Exception):
-    """What is stored is not what its description says."""
+    """The stored data does not match its description."""
 
 
 def checksum(raw: bytes) -> str:
@@ -33,7 +33,7 @@ async def pack(raw: bytes) -> list[str]:
 
 
 def describe(raw: bytes, chunks: Sequence[str]) -> Document:
-    """What a document says of a text that is kept elsewhere."""
+    """The description that a document has of a text stored elsewhere."""
     return {"count": len(chunks), "bytes": len(raw), "sha256": checksum(raw)}
 
 
@@ -63,5 +63,5 @@ async def unpack(documents: Sequence[Document], description: Any) -> bytes:
 
 def _decompress(packed: bytes, size: int) -> bytes:
     worker = zlib.decompressobj()
-    # One byte more than there should be tells that there is too much.
+    # Ask for one byte more than expected, to notice if there is too much.
     return worker.decompress(packed, size + 1)

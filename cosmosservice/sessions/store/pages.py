@@ -1,4 +1,4 @@
-"""A list of sessions page by page: what is asked for, and where the next page begins."""
+"""A list of sessions, page by page: the filters, and where the next page begins."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _OTHER_LIST = (
     "continuation belongs to another list: of another app or user, in another order or with other"
     " filters."
 )
-_ALL = sys.float_info.max  # no time is beyond it
+_ALL = sys.float_info.max  # later than any time
 
 
 class Position(NamedTuple):
-    """Where in a list a session stands: the sort key, which is unique within an app."""
+    """A session's position in a list: the sort key, which is unique within an app."""
 
     last_update_time: float
     user_id: str
@@ -94,7 +94,8 @@ class Wanted:
         return _encoded(_digest(self), position)
 
     def position(self, continuation: str) -> Position:
-        """Where a page goes on. Raises ValueError for what is no continuation of this list."""
+        """Where the next page begins. Raises ValueError if this is not a continuation of this
+        list."""
         position, _ = _decoded(continuation, _digest(self))
         if self.user_id not in (None, position.user_id):
             raise ValueError(_OTHER_LIST)
@@ -103,8 +104,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a page of sessions of several apps begins. Sessions that differ in their app alone
-    stand in one place: those of the `seen` apps there were on the page before."""
+    """Where a page of sessions of several apps begins. Sessions that differ only in their app have
+    the same position: those of the `seen` apps were on the previous page."""
 
     position: Position
     seen: tuple[str, ...] = ()
@@ -112,14 +113,14 @@ class Start:
 
 @dataclass(frozen=True)
 class Latest:
-    """The sessions that were used last, of one app or of all."""
+    """The most recently used sessions, of one app or of all."""
 
     app_name: str | None
     user_id: str | None
     status: str
 
     def start(self, continuation: str | None) -> Start:
-        """Raises ValueError for what is no continuation of this list."""
+        """Raises ValueError if this is not a continuation of this list."""
         if continuation is None:
             return Start(Position(_ALL, "", ""))
         return Start(*_decoded(continuation, _digest(self)))
@@ -132,7 +133,7 @@ class Latest:
         return LATEST_OF_APP, parameters | {"app": self.app_name}
 
     def continuation(self, shown: list[Document], start: Start) -> str:
-        """For what follows these."""
+        """The continuation after these sessions."""
         last = Position.of_names(shown[-1])
         seen = [str(each["app_name"]) for each in shown if Position.of_names(each) == last]
         if last == start.position:
@@ -145,7 +146,7 @@ def _named(position: Position) -> dict[str, Any]:
 
 
 def _digest(wanted: Wanted | Latest) -> str:
-    """Tells lists apart. A continuation is not a secret: it only says where to go on in a list
+    """Tells lists apart. A continuation is not a secret: it only says where to continue in a list
     that its holder may read anyway."""
     values = [getattr(wanted, each.name) for each in fields(wanted)]
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]

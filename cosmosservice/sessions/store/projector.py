@@ -59,7 +59,7 @@ class _Due:
 
 
 class Projector:
-    """The one routine that makes session documents follow the log. Lives on one event loop."""
+    """The only code that projects the log into session documents. Lives on one event loop."""
 
     def __init__(
         self,
@@ -93,11 +93,11 @@ class Projector:
     def schedule(
         self, key: SessionKey, incarnation: str, *, appended: int = 0, at_once: bool = False
     ) -> None:
-        """Soon; later calls for the same session join in.
+        """Schedules a projection. Later calls for the same session are combined with it.
 
         `appended` is the place of the event that the caller stored. A reader, which stored none,
-        is patient with a late document: its writer is probably about to write it, and two would
-        only get into each other's way. `at_once` is for one that would expire otherwise.
+        waits longer before it writes a late document: its writer is probably about to do so, and
+        two writers would only conflict. Use `at_once` for a document that would otherwise expire.
         """
         loop = asyncio.get_running_loop()
         now, quiet = loop.time(), 0.0 if at_once else _QUIET if appended else _LATEST
@@ -113,7 +113,7 @@ class Projector:
         due.timer = loop.call_at(now + quiet, self._check, key, due)
 
     def _check(self, key: SessionKey, due: _Due) -> None:
-        """Called by the timer: checking again is cheaper than moving it with every event."""
+        """Called by the timer. Checking again is cheaper than moving the timer with every event."""
         loop = asyncio.get_running_loop()
         when = min(due.last + due.quiet, due.since + _LATEST)
         if when > loop.time():
@@ -127,8 +127,8 @@ class Projector:
         return len(self._due)
 
     async def flush(self, wanted: Callable[[SessionKey], bool] = lambda _: True) -> None:
-        """Writes what is due now, and waits for what is being written; but no longer than an
-        operation may take, once nothing could be written in that time."""
+        """Writes all due documents now, and waits for those being written. Gives up if nothing
+        could be written for as long as an operation may take."""
         for key, due in list(self._due.items()):
             if wanted(key):
                 self._start(key, due)
@@ -177,12 +177,13 @@ class Projector:
         due.failures += 1
         again = due.failures < BACKGROUND.attempts and not isinstance(problem, TooLargeError)
         again = again and not self._closed
-        # Of an exception that is not ours only the name: its text may quote what was stored.
+        # Log only the name of a foreign exception: its text may quote stored content.
         logger.warning(
-            "Session %s: its document could not follow its log (%s). Nothing is lost; %s.",
+            "Session %s: its document could not be brought up to date with its log (%s). Nothing is"
+            " lost; %s.",
             key.tenant,
             problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
-            "it is retried" if again else "the next reader does it",
+            "it will be retried" if again else "the next reader will do it",
         )
         if again:
             loop = asyncio.get_running_loop()
@@ -194,11 +195,11 @@ class Projector:
     async def project(
         self, key: SessionKey, incarnation: str, *, appended: int = 0, accept_loss: bool = False
     ) -> bool:
-        """Makes the document follow the log to its end, as far as that is known or can be read.
+        """Projects the log into the document up to its end, as far as it is known or can be read.
 
-        It stops before an event whose body cannot be read, unless `accept_loss` is set: what
-        that event changes would be missing from the state for good. `appended` is the place of
-        an event that this process stored, if it did. Says whether it wrote the document.
+        It stops before an event whose body cannot be read, unless `accept_loss` is set: the
+        changes of that event would be missing from the state for good. `appended` is the place of
+        an event that this process stored, if any. Returns whether the document was written.
         """
         uploads: list[Document] = []
         lock = self._locks.of(key)
@@ -248,8 +249,8 @@ class Projector:
         return False
 
     async def _discard(self, key: SessionKey, incarnation: str, uploads: list[Document]) -> None:
-        """Removes the large values that attempts without success have stored, but for what the
-        document names: the answer to one of them may have been lost."""
+        """Removes the large values that failed attempts have stored, except those that the
+        document names: the response to one of the attempts may have been lost."""
         await self._documents.probe(key)
         newest_one = await self._documents.read(key)
         mine = newest_one is not None and newest_one.incarnation == incarnation
@@ -257,7 +258,7 @@ class Projector:
         await self._values.discard(key, kept, uploads=uploads)
 
     async def _current(self, key: SessionKey, incarnation: str) -> SessionDocument | None:
-        """The document, if it is still that of a living session of this incarnation."""
+        """The document, if it still belongs to a living session of this incarnation."""
         known = self._documents.known(key)
         if known is None or not self._is_alive(known, incarnation):
             known = await self._documents.read(key)
@@ -294,8 +295,8 @@ class Projector:
     async def _settle(
         self, key: SessionKey, current: SessionDocument, records: list[Record]
     ) -> None:
-        """Merges the user and app state of the creation, of events that somebody else appended,
-        and of those that this process could not merge: once the revision is past them nobody
+        """Merges the user and app state of the creation, of events that other processes appended,
+        and of those that this process could not merge. Once the revision is past them, nobody
         would read them again."""
         open_ones = [
             record for record in records if record.deltas.has_shared and not record.settled
@@ -307,13 +308,13 @@ class Projector:
             record.settled = True
 
     def _loading(self, current: SessionDocument, records: list[Record]) -> Loading:
-        """From where to load the session after these records."""
+        """Which records of the session to load after these records."""
         loading, view = current.loading, self._views.of(current.key)
         if view is None or view.incarnation != current.incarnation or view.turning <= loading.at:
             return loading
         named = view.named(loading)
         if named is None:
-            return loading  # a reader that has all of them finds out
+            return loading  # a reader that has all of them corrects this
         revision = records[-1].seq if records else current.revision
         named = [record for record in named if record.seq <= revision]
         return advanced(loading, named, current.first_seq)
@@ -344,13 +345,13 @@ class Projector:
     async def _title(
         self, current: SessionDocument, records: list[Record], state: State
     ) -> str | None:
-        """The title after these records; None if that cannot be told yet."""
+        """The title after these records; None if it is not known yet."""
         name, known = display_name(state), current.body.get("title")
         if name:
             return name
         if isinstance(known, str) and not display_name(current.state):
             return known or first_words(records)
-        # Stored before there were titles, or its name was taken away: the log knows.
+        # Stored before there were titles, or the name was removed: the log has the first words.
         begin, view = current.first_seq, self._views.of(current.key)
         if current.revision < begin:
             return first_words(records)
@@ -364,9 +365,9 @@ class Projector:
         return first_words(found) or first_words(records)
 
     async def _report_unseen(self, key: SessionKey, incarnation: str, appended: int) -> None:
-        """The log alone decides an append, and does not know that its session has expired. A
-        session that was deleted and created again is no such case: it begins after what was
-        appended."""
+        """Warns about an append to a session that has expired: the log alone decides an append,
+        and does not know of the expiry. A session that was deleted and created again is not such a
+        case, because it begins after the appended event."""
         if not appended:
             return
         found = await self._documents.read(key)
@@ -381,8 +382,8 @@ class Projector:
 
 
 def _readable(key: SessionKey, records: list[Record], accept_loss: bool) -> list[Record]:
-    """The records that the document may follow. It follows a tombstone in any case: a deleted
-    session shows no state, and its delete must be completed."""
+    """The records that may be projected. A tombstone always is: a deleted session shows no state,
+    and its delete must be completed."""
     lost = next((number for number, record in enumerate(records) if record.lost), None)
     if lost is None:
         return records
@@ -404,7 +405,7 @@ def _readable(key: SessionKey, records: list[Record], accept_loss: bool) -> list
 
 
 def report_damage(key: SessionKey, missing: list[int]) -> None:
-    """Of places that are known to be empty: their records were removed by somebody else."""
+    """Reports places that are known to be empty: somebody else removed their records."""
     if missing:
         logger.error(
             "Session %s: its log has lost %d of its records, the first at place %d. The others"

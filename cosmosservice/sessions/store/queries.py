@@ -16,18 +16,18 @@ NEWEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id DESC"
 
 # Not answered by the index alone. The range is a part of one session with a ttl.
 RENEWED_RECORDS: Final = f"SELECT * {_RANGE} AND c.appended_at >= @since ORDER BY c.id"
-# As many as fit; an id may be there twice.
+# A shorter list of ids is padded: an id may occur twice.
 RECORDS_BY_ID: Final = (
     "SELECT * FROM c WHERE c.id IN (@p0, @p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, @p11,"
     " @p12, @p13, @p14, @p15) ORDER BY c.id"
 )
 IDS_AT_ONCE: Final = 16
 
-# The owners of large values are in no index: only for a user's partition.
+# The owners of large values are not indexed: use this only within a user's partition.
 VALUES_OF_SESSIONS: Final = f"SELECT c.id, c.owner, c._ts {_RANGE} AND STARTSWITH(c.owner, @owners)"
 IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
 
-# What a stub keeps, and what tells whether a record is one already: never the content.
+# The fields that a stub keeps, and those that show whether a record is already one. No content.
 ERASABLE: Final = (
     "SELECT c.id, c.session_id, c.user_id, c.app_name, c.incarnation, c.seq, c.schema_version,"
     f" c._etag, c.document_type, c.event_id, c.stamp, c.ttl {_RANGE} ORDER BY c.id"
@@ -44,8 +44,9 @@ _LISTED: Final = (
     "c.app_name = @app AND c.status = @status"
     " AND (NOT IS_DEFINED(c.expires_at) OR c.expires_at > @now)"
 )
-# The SDK, which merges the partitions, takes sort keys of one type only: a single document without
-# its names or its time would end the list of an app. A comparison holds for one type, by the index.
+# The SDK, which merges the partitions, accepts sort keys of one type only: a single document
+# without its names or its time would end the list of an app. A comparison is true for one type
+# only, and uses the index.
 _SORTABLE: Final = (
     "c.last_update_time >= -1.7976931348623157e308 AND c.user_id >= '' AND c.session_id >= ''"
 )
@@ -57,8 +58,8 @@ _BEFORE: Final = (
     "c.last_update_time <= @time AND (c.last_update_time < @time OR c.user_id < @user"
     " OR (c.user_id = @user AND c.session_id < @session))"
 )
-# Titles are not indexed: of a user's sessions each is looked at until the page is full, which costs
-# less than an index of the titles of all users.
+# Titles are not indexed: a user's sessions are checked one by one until the page is full, which
+# costs less than an index of the titles of all users.
 _CHOSEN: Final = (
     "c.last_update_time >= @updated_after AND c.last_update_time < @updated_before"
     " AND (@title = '' OR CONTAINS(c.title, @title, true))"
@@ -90,7 +91,7 @@ _NAMES: Final = "c._rid, c.app_name, c.user_id, c.session_id"
 APPS: Final = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
 NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status)"
 OF_ID: Final = f"SELECT {_NAMES}, c.status FROM c WHERE c.session_id = @session"
-# Of sessions that differ in their app alone, several may stand in one place of the order.
+# Sessions that differ only in their app have the same position in this order.
 _LATEST: Final = (
     f"SELECT TOP @limit {_NAMES}, c.title, c.last_update_time, c.created_at, c.revision,"
     " c.first_seq FROM c"

@@ -1,4 +1,4 @@
-"""Reading a session: its documents and its records side by side, put together consistently.
+"""Reading a session: its documents and records are read in parallel, and combined consistently.
 
 The parts may be read from replicas of different age. They are accepted only if the records reach
 the document's revision without a gap. A gap is lag or damage, and a probe tells which.
@@ -43,16 +43,16 @@ _ALIVE = (ACTIVE, RESTORING, FORKING)
 
 @dataclass
 class _Call:
-    """What one call has learnt of the log while it was read again."""
+    """What one call has learnt about the log over repeated reads."""
 
-    lost_up_to: int = 0  # records that are missing up to this place are known to be lost
+    lost_up_to: int = 0  # missing records up to this place are known to be lost
     since_compaction: bool = False
     misses: int = 0  # of large values
-    has_lost_apart: bool = False  # records that are missing before the others are lost
+    has_lost_apart: bool = False  # single records missing before the run are lost
 
 
 class _Fetched(NamedTuple):
-    """What was not in hand."""
+    """Records that the view lacked."""
 
     older: list[Record]  # than the view
     newer: list[Record]
@@ -94,11 +94,11 @@ class SessionReader:
         confirmed: bool = False,
         since_compaction: bool = False,
     ) -> Snapshot | None:
-        """One round trip deep: session, user and app document and the records side by side.
+        """Takes one round trip: session, user and app document and the records in parallel.
 
-        A state that the session really had, whole. With `confirmed`, the newest one. With
-        `since_compaction`, without events that summaries cover; one round trip deeper, if it is
-        not known yet which those are.
+        Returns a complete state that the session really had. With `confirmed`, the newest one. With
+        `since_compaction`, without the events that summaries cover; that takes a second round trip
+        if it is not yet known which those are.
         """
         call = _Call(since_compaction=since_compaction)
         if confirmed:
@@ -139,7 +139,7 @@ class SessionReader:
                 return await self._snapshot(
                     document, Pair(user, app), records, newest_events, apart, call
                 )
-            except (NotFound, DamagedValueError):  # a large value was replaced since, or is lost
+            except (NotFound, DamagedValueError):  # a large value has been replaced, or is lost
                 call.misses += 1
                 await self._documents.probe(key)
         raise UnavailableError(
@@ -148,7 +148,7 @@ class SessionReader:
         )
 
     async def confirm(self, key: SessionKey) -> None:
-        """After this, no read of this client of the session is older than now."""
+        """After this, no read of the session by this client is older than now."""
         await together(self._documents.probe(key), self._log.probe(key, 0, "probe"))
 
     async def current(self, key: SessionKey) -> SessionDocument | None:
@@ -175,8 +175,8 @@ class SessionReader:
         apart: list[Record],
         call: _Call,
     ) -> Snapshot:
-        """Raises NotFound if a large value is not found, and DamagedValueError; but not after
-        several attempts, each with the newest document: then the value is lost."""
+        """Raises NotFound if a large value is not found, and DamagedValueError if it is damaged.
+        After several attempts, each with the newest document, the value counts as lost."""
         key, new = document.key, after(records, document.revision)
         known = self._views.take(key, document.incarnation, document.first_seq, records, apart)
         initial = await self._documents.initial_changes(document)
@@ -189,7 +189,7 @@ class SessionReader:
         late = new or any(shared.map(StateDocument.missing, changes)) or _turned(document, known)
         self._schedule(document, late=bool(late))
         times = [r.timestamp for r in new if r.is_event and math.isfinite(r.timestamp)]
-        # Not what the view has: an append of this process may have made it longer since.
+        # Not from the view: an append of this process may have extended it since.
         last = records[-1].seq if records else 0
         return Snapshot(
             key,
@@ -204,7 +204,7 @@ class SessionReader:
         )
 
     def _schedule(self, document: SessionDocument, *, late: bool) -> None:
-        """A late document, or one that would expire otherwise, will be written."""
+        """Schedules the write of a late document, or of one that would otherwise expire."""
         key, incarnation = document.key, document.incarnation
         if must_renew(document.body, self._clock.now()):
             self._projector.schedule(key, incarnation, at_once=True)
@@ -215,7 +215,7 @@ class SessionReader:
         return plain(await self._states.whole(await self._states.read(key), {}))
 
     async def _expected(self, key: SessionKey) -> SessionDocument | None:
-        """The document that probably says from where to load."""
+        """The document that probably says which records to load."""
         return self._documents.known(key) or await self._documents.read(key)
 
     async def _fetch(
@@ -225,7 +225,7 @@ class SessionReader:
         count: int | None,
         expected: SessionDocument | None,
     ) -> _Fetched:
-        """What is not in hand."""
+        """Reads the records that the view lacks."""
         if expected is not None and expected.loading.begin > expected.first_seq:
             return await self._fetch_since(key, view, expected)
         if view is None:
@@ -243,7 +243,7 @@ class SessionReader:
     async def _fetch_since(
         self, key: SessionKey, view: LogView | None, expected: SessionDocument
     ) -> _Fetched:
-        """The same of what the document says is to be loaded."""
+        """Like `_fetch`, for the records that the document says to load."""
         loading, incarnation = expected.loading, expected.incarnation
         before = loading.begin - 1
         if view is None or not view.records or view.incarnation != incarnation:
@@ -267,7 +267,7 @@ class SessionReader:
         loading: Loading | None,
         call: _Call,
     ) -> list[Record] | None:
-        """The records that are loaded one by one; None if they must be read again."""
+        """The records before the run, loaded one by one; None if they must be read again."""
         if loading is None or not loading.apart:
             return []
         in_hand = fetched if view is None else fetched + view.of_places(loading.apart)
@@ -290,8 +290,8 @@ class SessionReader:
         loading: Loading | None,
         call: _Call,
     ) -> list[Record] | None:
-        """The records in hand, without a gap and at least up to the document's revision; None if
-        the parts must be read again."""
+        """The records without a gap, at least up to the document's revision; None if the parts
+        must be read again."""
         key, incarnation = document.key, document.incarnation
         if view is not None and view.incarnation != incarnation:
             self._views.drop(key)
@@ -318,9 +318,9 @@ class SessionReader:
     async def _extended(
         self, document: SessionDocument, records: list[Record], count: int, *, hidden: bool
     ) -> tuple[list[Record], int]:
-        """With enough records before the newest ones, and the place where they begin: all that the
-        document has not followed yet, and `count` events. With `hidden`, the newest records are
-        those of other incarnations, and this one's are before them."""
+        """Adds earlier records until all pending ones and `count` events are included. Returns them
+        and the place where they begin. With `hidden`, the newest records belong to other
+        incarnations, and this one's are before them."""
         enough = sum(record.is_event for record in records) >= count
         begin = document.revision + 1 if enough else document.first_seq
         if hidden:
@@ -335,14 +335,14 @@ class SessionReader:
 
 
 def _is_new(document: SessionDocument, records: list[Record]) -> bool:
-    """Whether the session has no events yet, as far as the records in hand tell."""
+    """Whether the session has no events yet, as far as these records show."""
     last = max(records[-1].seq if records else 0, document.revision)
     whole = last - document.first_seq + 1 == len(records)
     return whole and not any(record.is_event for record in records)
 
 
 def _agree(expected: SessionDocument, document: SessionDocument) -> bool:
-    """Whether what was fetched is what the document says is to be loaded."""
+    """Whether both documents say to load the same records."""
     return (
         expected.incarnation == document.incarnation
         and expected.loading.begin == document.loading.begin
@@ -351,7 +351,7 @@ def _agree(expected: SessionDocument, document: SessionDocument) -> bool:
 
 
 def _turned(document: SessionDocument, view: LogView) -> bool:
-    """Whether the session may be loaded from another place than its document says."""
+    """Whether records other than those that the document names may have to be loaded."""
     loading = document.loading
     return loading.at < view.turning <= document.revision and view.named(loading) is not None
 
@@ -362,9 +362,9 @@ def _joined(
     fetched: _Fetched,
     count: int | None,
 ) -> list[Record]:
-    """What was in hand and what was fetched, of the document's incarnation and in order."""
+    """The records of the view and those fetched, of the document's incarnation, in order."""
     found = of_incarnation(fetched.records, document.incarnation, document.first_seq)
-    # Appends of this process may have made the view longer while the rest was read.
+    # Appends of this process may have extended the view while the rest was read.
     middle = _in_hand(view, document.revision, count)
     if not middle:
         return found
@@ -375,7 +375,7 @@ def _joined(
 
 
 def _in_hand(view: LogView | None, revision: int, count: int | None) -> list[Record]:
-    """What the view has of what is needed: the `count` newest, and all after the revision."""
+    """The needed records that the view has: the `count` newest, and all after the revision."""
     if view is None:
         return []
     if count is None:

@@ -15,7 +15,7 @@ from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split_st
 from cosmosservice.sessions.store.documents import EVENT, RESTORED, TOMBSTONE
 from cosmosservice.sessions.store.packing import checksum
 
-# Bytes that a record in memory takes besides its text, and what changes take besides their values.
+# Bytes of memory that a record takes besides its text, and changes besides their values.
 _OVERHEAD = 520
 _CHANGES = 150
 
@@ -30,21 +30,21 @@ class Record:
     event_id: str
     timestamp: float
     stamp: int
-    raw: bytes  # the event's fields as JSON: nothing that a caller does can change it
+    raw: bytes  # the event's fields as JSON, which no caller can change
     fields: Document | None = None  # the same, until they are stored
     deltas: Scoped = NOTHING
     delta_size: int | None = None  # in bytes, once it was needed
     settled: bool = False  # its user and app state is known to be merged
     appended_here: bool = False  # by this process
-    upload: str = ""  # under which name the body of a large event is being put into chunks
-    chunks: Document | None = None  # where that body was put
+    upload: str = ""  # the name under which the body of a large event is uploaded
+    chunks: Document | None = None  # where that body is stored
     initial: Document | None = None  # in a session's first event: the state before it
-    copied: bool = False  # by a fork: user and app state that it changes is the source's
-    lost: bool = False  # that body cannot be read: what the event says and changes is not known
+    copied: bool = False  # by a fork: its changes of user and app state belong to the source
+    lost: bool = False  # the body cannot be read: the event's content and changes are unknown
 
     @property
     def size(self) -> int:
-        """Bytes of memory that it takes, about."""
+        """Approximate memory use in bytes."""
         size = len(self.raw) + _OVERHEAD
         if self.deltas is not NOTHING:
             size += _CHANGES + footprint(self.deltas.session)
@@ -61,7 +61,7 @@ class Record:
             told = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
             sent = other.chunks.get("sha256") if isinstance(other.chunks, dict) else None
             return told in (checksum(other.raw), sent)
-        # The store writes 5.0 as 5, so different text may still be the same event.
+        # The store writes 5.0 as 5, so the same event may have different text.
         return self.raw == other.raw or same_event(
             fields_to_event(from_json(self.raw)), fields_to_event(from_json(other.raw))
         )
@@ -107,8 +107,8 @@ def after(records: list[Record], seq: int) -> list[Record]:
 
 
 def missing_places(records: list[Record], begin: int, end: int, most: int = 1_000) -> list[int]:
-    """The places from `begin` to `end`, and between these records, that none of them takes: the
-    first ones, if there are very many."""
+    """The places from `begin` to `end`, and between these records, that none of them takes; at
+    most the first `most`."""
     last = records[-1].seq if records else begin - 1
     if last >= end and last - begin + 1 == len(records):  # nearly always
         return []

@@ -1,14 +1,14 @@
-"""Remembering: hands what is appended to a memory service, in the background.
+"""Remembering: hands appended events over to a memory service, in the background.
 
-The log is the truth here, too. A process keeps in mind how far it has handed over each session, and
-nothing else: the records are read from what it knows of the log, or from the log. A session that it
-has not handed over yet, or not for long, is handed over from its beginning, and the memory service
-stores what it lacks. So whatever was left out, by a crash or a failure, follows with the next
-append to its session, by whatever process.
+The log is the truth here too. A process remembers only how far it has handed over each session. The
+records come from its view of the log, or from the log. A session that it has not handed over yet,
+or not for a long time, is handed over from its beginning, and the memory service stores what it
+lacks. So events that were left out after a crash or a failure are handed over with the next append
+to their session, by any process.
 
 A memory that is stored while its session is purged would outlive it. Therefore, when a turn is
-handed over, its last record is looked at once more. If that is a stub, the memories are erased. If
-it is not, the purge that makes it one erases them: it does so after the log.
+handed over, its last record is read once more. If it is a stub, the memories are erased. If it is
+not, the purge that makes it one erases them: a purge erases the log first, then the memories.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Keeper(Protocol):
     async def keep(
         self, key: SessionKey, records: list[Record], *, beginning: bool, others: bool
     ) -> None:
-        """Stores what they say. `beginning`: they are all records of the session so far. `others`:
-        another process has appended some of them."""
+        """Stores their content. `beginning`: these are all records of the session so far.
+        `others`: another process has appended some of them."""
 
     async def erase(self, key: SessionKey) -> None:
-        """Erases what it keeps of the session."""
+        """Erases the memories of the session."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class _Due:
     incarnation: str
     last: int  # the place of the newest one
     failures: int = 0
-    hurry: asyncio.Event = field(default_factory=asyncio.Event)  # somebody waits for the end
+    hurry: asyncio.Event = field(default_factory=asyncio.Event)  # a caller is waiting for the end
 
 
 class Remembering:
@@ -77,11 +77,11 @@ class Remembering:
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        # Up to which place everything is handed over.
+        # The place up to which everything is handed over, for each session.
         self._handed: OrderedDict[Run, int] = OrderedDict()
 
     def schedule(self, key: SessionKey, stored: Record) -> None:
-        """Soon; later events of the same session join in."""
+        """Schedules the handover. Later events of the same session are combined with it."""
         run = key.tenant, stored.incarnation
         if stored.initial is not None:  # the session's first event: there is nothing before it
             self._handed.setdefault(run, stored.seq - 1)
@@ -135,12 +135,12 @@ class Remembering:
         except Exception as problem:
             due.failures += 1
             again = due.failures < BACKGROUND.attempts and not hurried
-            # Only the name: its text may quote what was stored.
+            # Log only the name: the exception's text may quote stored content.
             logger.warning(
                 "Events that were appended could not be added to memory (%s). They are stored in"
                 " their session; %s.",
                 type(problem).__name__,
-                "it is retried" if again else "they are added with its next event",
+                "it will be retried" if again else "they will be added with its next event",
             )
             if again:
                 await _up_to(BACKGROUND.seconds(due.failures), due.hurry)
@@ -174,7 +174,7 @@ class Remembering:
     async def _records(
         self, key: SessionKey, incarnation: str, done: int | None, last: int
     ) -> list[Record]:
-        """Those after the place up to which everything is handed over; None: all."""
+        """The records after this place, up to which everything is handed over; None: all."""
         view = self._views.of(key)
         if view is not None and view.incarnation == incarnation and view.last >= last:
             known = view.after(done) if done is not None else view.records if view.whole else None
@@ -187,7 +187,7 @@ class Remembering:
         return found
 
     async def _is_purged(self, key: SessionKey, incarnation: str, seq: int) -> bool:
-        await self._log.probe(key, seq, incarnation)  # from here on, no read is older than now
+        await self._log.probe(key, seq, incarnation)  # no later read is older than now
         found = await self._log.read_places(key, incarnation, [seq])
         return any(record.kind == STUB for record in found)
 

@@ -1,4 +1,4 @@
-"""Rebuilds what can be rebuilt from the log, and says what is wrong with it."""
+"""Rebuilds what can be rebuilt from the log, and reports what is wrong with it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RepairReport:
 
     session_id: str
     events: int = 0
-    late: int = 0  # records that the session document had not followed
+    late: int = 0  # records that were pending: not yet in the session document
     rebuilt: bool = False  # the session document was missing or damaged
     finished: bool = False  # a delete, restore or purge that had been interrupted
     holes: list[int] = field(default_factory=list)  # places in the log where a record is missing
@@ -47,7 +47,7 @@ class RepairReport:
 async def repair(
     store: SessionStore, key: SessionKey, *, accept_loss: bool = False
 ) -> RepairReport:
-    """Reads everything again: nothing that this process has cached is trusted."""
+    """Reads everything again, and trusts nothing that this process has cached."""
     store.views.drop(key)
     await store.reader.confirm(key)
     document, found, holes = await _read(store, key)
@@ -95,8 +95,8 @@ async def _read(
 
 
 async def _close(store: SessionStore, document: SessionDocument, seq: int) -> None:
-    """Fills a hole below the revision: an old session object could append there, and no
-    projection would ever fold that event."""
+    """Fills a hole below the revision. Otherwise an old session object could append there, and no
+    projection would ever include that event."""
     closed = new_mark(LOST, store.clock.now())
     closed.seq, closed.incarnation = seq, document.incarnation
     with contextlib.suppress(Conflict):
@@ -104,7 +104,7 @@ async def _close(store: SessionStore, document: SessionDocument, seq: int) -> No
 
 
 async def _remove_unused_chunks(store: SessionStore, key: SessionKey, found: list[Record]) -> None:
-    """Those of a refused append whose clean-up failed: no record names them after a day."""
+    """Removes chunks that no record names after a day: the clean-up of a refused append failed."""
     named = {
         str(record.chunks.get("upload")) for record in found if isinstance(record.chunks, dict)
     }
@@ -145,7 +145,7 @@ async def _rebuild(
                 return await store.documents.replace(damaged, body)
             return await store.documents.create(key, body)
         except (Conflict, PreconditionFailed, NotFound):
-            logger.info("Session %s: another writer made its document.", key.tenant)
+            logger.info("Session %s: another writer created its document.", key.tenant)
         damaged = await store.documents.read(key)
         if damaged is not None and not damaged.damaged:
             return damaged
@@ -162,8 +162,8 @@ async def _initial(
     live: list[Record],
     damaged: SessionDocument | None,
 ) -> State:
-    """The state that the session was created with: its first event says it, but for sessions of an
-    older version. Then a damaged document is the best that there is."""
+    """The state that the session was created with. Its first event stores it, except in sessions
+    of an older version: for those, even a damaged document is the best source."""
     first = next(record for record in live if record.incarnation == incarnation)
     if first.initial is not None:
         return await store.values.stored(

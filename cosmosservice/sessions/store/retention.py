@@ -1,10 +1,10 @@
-"""Sessions with a ttl: one in use stays whole, an unused one goes with all its records.
+"""Sessions with a ttl: one in use stays whole, an unused one expires with all its records.
 
 Cosmos DB counts a document's TTL from its own last write, so use must renew it. The session
-document says when the session expires, and every write of it moves that. It is renewed by use once
-a tenth of the ttl has passed. Its records live three times as long and are renewed at half of the
-ttl, by writing them again as they are. All times are the server's. So nothing expires under a
-session in use, and the document of an expired one stays until its records have gone.
+document says when the session expires, and every write of it extends that time. Use renews the
+document once a tenth of the ttl has passed. The records live three times as long and are renewed at
+half of the ttl, by writing them again unchanged. All times are the server's. So no part of a
+session in use expires, and the document of an expired one stays until its records are gone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def expired(body: Document, now: float) -> bool:
 
 
 def must_renew(body: Document, now: float) -> bool:
-    """Whether the session document should be written to stay, though nothing changed."""
+    """Whether the session document should be written only to renew it."""
     retention = _retention_in_use(body)
     if retention is None:
         return False
@@ -55,7 +55,7 @@ def must_renew_records(body: Document, now: float) -> bool:
 async def renew_records(
     events: Container, sessions: Container, key: SessionKey, incarnation: str, now: float
 ) -> None:
-    """Writes every record, chunk and large value of the session again that has lived half of the
+    """Rewrites every record, chunk and large value of the session that is older than half of the
     ttl."""
     retention = retention_of(incarnation)
     assert retention is not None
@@ -75,9 +75,9 @@ async def _renew(
 ) -> None:
     async def renew(document: Document) -> None:
         body = {name: value for name, value in document.items() if not name.startswith("_")}
-        if "seq" in body:  # a record: whoever watches the log has it already
+        if "seq" in body:  # a record: watchers of the log have already seen it
             body.setdefault(APPENDED_AT, document["_ts"])
-        # Expired or purged in between, or renewed by another process: nothing to do.
+        # It has expired, or was purged or renewed by another process: nothing to do.
         with contextlib.suppress(NotFound, PreconditionFailed):
             await container.replace(body, document["_etag"])
 
@@ -89,5 +89,5 @@ async def _renew(
 
 
 def _retention_in_use(body: Document) -> int | None:
-    """The retention of a session that is in use; None if nothing of it has to be renewed."""
+    """The retention of a session in use; None if none of its documents has to be renewed."""
     return retention_of(str(body.get("incarnation", ""))) if body.get("status") == ACTIVE else None

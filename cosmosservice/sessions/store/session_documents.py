@@ -1,4 +1,4 @@
-"""The session document: the current state as of a revision of the log, and how it follows it."""
+"""The session document: the state at a revision of the log, and how it is kept up to date."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cosmosservice.sessions.store.state_documents import NO_CHANGES, Changes, st
 
 logger = logging.getLogger("cosmosservice")
 
-_OBJECTS = 700  # bytes of memory: the key with its ids, and what is not the body
+_OBJECTS = 700  # bytes of memory: the key with its ids, and everything but the body
 
 
 class SessionDocument:
@@ -49,7 +49,7 @@ class SessionDocument:
         self._wire_bytes = 0
         self.status = self._one_of(STATUSES, "status", ACTIVE)
         self.first_seq = self._int("first_seq", 1)
-        # Without a state, or without a revision, everything is folded again from the beginning.
+        # Without a state or a revision, everything is folded again from the beginning.
         start = self.first_seq - 1
         has_state = isinstance(body.get("state"), dict)
         self.revision = self._int("revision", start) if has_state else start
@@ -58,7 +58,7 @@ class SessionDocument:
 
     @property
     def size(self) -> int:
-        """Bytes of memory that it takes with its key, about."""
+        """Approximate memory use in bytes, with its key."""
         return footprint(self.body) + _OBJECTS
 
     @property
@@ -69,7 +69,7 @@ class SessionDocument:
 
     @property
     def damaged(self) -> bool:
-        """Beyond use: it does not say which events are its own."""
+        """Whether it is unusable: it does not say which events belong to it."""
         found = self.body.get("incarnation")
         return not isinstance(found, str) or not found
 
@@ -98,7 +98,7 @@ class SessionDocument:
         found = self.body.get("initial")
         if isinstance(found, dict):
             return found
-        early = self.body.get("pending")  # as documents had it before there were large values
+        early = self.body.get("pending")  # the field's name before there were large values
         if not isinstance(early, dict):
             return {}
         return {"stamp": early.get("stamp")} | {
@@ -121,12 +121,12 @@ class SessionDocument:
 
     @property
     def replaced(self) -> Document:
-        """What it says of predecessors whose content is still stored."""
+        """Its information about predecessors whose content is still stored."""
         found = self.body.get("replaced")
         return found if isinstance(found, dict) else {}
 
     def as_predecessor(self) -> Document | None:
-        """What a session that is created in the place of this one must say of it."""
+        """The `replaced` field of a session that is created in place of this one."""
         if self.status != DELETED:
             return None  # purged: nothing is left
         return self.replaced or {"first_seq": self.first_seq, "deleted_at": self.updated_at}
@@ -156,15 +156,15 @@ class SessionDocument:
         return default
 
     def without(self, *names: str) -> Document:
-        """Its own fields but these."""
+        """Its own fields except these."""
         return {k: v for k, v in self.body.items() if not k.startswith("_") and k not in names}
 
     def with_status(self, status: str, now: float) -> Document:
         return self.without() | {"status": status, "updated_at": iso(now)}
 
     def followed(self, records: list[Record], state: State, now: float) -> Document:
-        """The document as of the last of these records, which follow its revision, and with this
-        state. Its initial user and app state is merged by now."""
+        """The document at the last of these records, which follow its revision, with this state.
+        Its initial user and app state must already be merged."""
         body = self.without("initial", "pending", "large") | state.fields
         body |= {"status": self.status, "updated_at": iso(now)}
         for record in records:
@@ -187,7 +187,7 @@ def fold(state: State, records: Iterable[Record]) -> State:
 
 
 class SessionDocuments:
-    """Reads and writes session documents, remembering what it has seen."""
+    """Reads and writes session documents, and caches them."""
 
     def __init__(
         self, container: Container, cache: Cache, clock: HybridClock, values: LargeValues
@@ -230,8 +230,8 @@ class SessionDocuments:
         return Pair(stamped(user, stamp), stamped(app, stamp))
 
     async def probe(self, key: SessionKey) -> bool:
-        """Whether there is one, decided on the newest version. After this, no read of this client
-        in the user's partition is older than now."""
+        """Whether it exists, whatever a replica shows. After this, no read of this client in the
+        user's partition is older than now."""
         self.forget(key)
         return await self._container.probe(key.document_id, key.user_id)
 
@@ -242,7 +242,7 @@ class SessionDocuments:
         return self._remember(SessionDocument(key, body, etag))
 
     async def replace(self, current: SessionDocument, body: Document) -> SessionDocument:
-        """Raises PreconditionFailed if somebody was faster, NotFound if it is gone."""
+        """Raises PreconditionFailed if another writer was faster, NotFound if it is gone."""
         self.forget(current.key)
         body = timed(body, self._clock.now())
         etag = await self._container.replace(body, current.etag)

@@ -1,4 +1,4 @@
-"""How much state a session, a user and an app can have: as much as one document can name."""
+"""The limit of state for a session, a user and an app: as many keys as one document can name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.session_documents import SessionDocuments, fold
 from cosmosservice.sessions.store.state_documents import StateDocuments
 
-_DOCUMENT_BYTES = 4_000  # that a session document has besides its state
+_DOCUMENT_BYTES = 4_000  # size of a session document without its state
 
 
 class Sizes:
@@ -27,7 +27,7 @@ class Sizes:
         self._views = views
 
     def check(self, key: SessionKey, deltas: Scoped, operation: str) -> None:
-        """Refuses state that no document could ever follow, before anything is stored."""
+        """Refuses state that would not fit into a document, before anything is stored."""
         for state_key, delta in zip(key.shared, deltas.shared, strict=True):
             self._states.check_size(state_key, delta, operation)
         if not deltas.session:
@@ -48,7 +48,8 @@ class Sizes:
 
 
 def _delta_size(record: Record) -> int:
-    """Of its changes to the session's state. Every later append asks, until they are projected."""
+    """The size of its changes to the session's state. Cached, because every later append needs it
+    until the record is projected."""
     if record.delta_size is None:
         record.delta_size = _size(record.deltas.session)
     return record.delta_size

@@ -12,7 +12,7 @@ from cosmosservice.sessions.store.records import Record
 
 @dataclass
 class Snapshot:
-    """What a session object is made of. A listed one has no events and no marker."""
+    """The content of a session object. A listed one has no events and no marker."""
 
     key: SessionKey
     marker: Marker | None

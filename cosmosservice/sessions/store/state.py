@@ -1,4 +1,4 @@
-"""A state as a document has it: small values themselves, large ones by reference."""
+"""State as stored in a document: small values inline, large ones by reference."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class State:
 
     @property
     def fields(self) -> Document:
-        """As a document has it."""
+        """The fields as stored in a document."""
         return {"state": self.inline} | ({"large": self.large} if self.large else {})
 
     @classmethod
     def of(cls, body: Any) -> State:
-        """Of a document, also one from before there were large values, or a damaged one."""
+        """The state in a document, even one from before there were large values, or a damaged
+        one."""
         if not isinstance(body, dict):
             return cls()
         inline, large = body.get("state"), body.get("large")

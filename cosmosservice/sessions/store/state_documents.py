@@ -1,4 +1,4 @@
-"""User and app state: documents that many sessions write, and the one rule by which they do.
+"""User and app state: documents that many sessions write, and the rule by which they are merged.
 
 Per key, the larger (stamp, event id) wins. Applying something twice changes nothing, and the
 order does not matter, so anybody may apply anything again: an append, a repair, a reader.
@@ -28,8 +28,8 @@ from cosmosservice.sessions.store.large_values import DamagedValueError, LargeVa
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state import State
 
-_OBJECTS = 500  # bytes of memory: the key with its id, and what is not the content
-_STAMP_BYTES = 80  # that a key takes besides its value: its stamp, and its name again
+_OBJECTS = 500  # bytes of memory: the key with its id, and everything but the content
+_STAMP_BYTES = 80  # per key besides its value: its stamp, and its name again
 
 Stamp = tuple[int, str]  # (hybrid clock, event id)
 Changes = dict[str, tuple[Stamp, Any]]  # key: (stamp, value)
@@ -42,7 +42,7 @@ def stamped(state: Document, stamp: Stamp) -> Changes:
 
 
 def newest(*changes: Changes) -> Changes:
-    """Several changes as one."""
+    """Combines several changes into one."""
     result: Changes = {}
     for each in changes:
         for key, (stamp, value) in each.items():
@@ -52,7 +52,7 @@ def newest(*changes: Changes) -> Changes:
 
 
 def record_changes(records: Iterable[Record]) -> Pair[Changes]:
-    """What these events do to the user's and the app's state."""
+    """The changes that these events make to user and app state."""
     shared = [record for record in records if record.deltas.has_shared]
     if not shared:
         return NO_CHANGES
@@ -76,7 +76,7 @@ class StateDocument:
 
     @property
     def size(self) -> int:
-        """Bytes of memory that it takes, about."""
+        """Approximate memory use in bytes."""
         parts = (self.state.inline, self.state.large, self.stamps)
         return _OBJECTS + sum(map(footprint, parts))
 
@@ -87,8 +87,8 @@ class StateDocument:
         return None
 
     def missing(self, changes: Changes) -> Changes:
-        """Those changes that this document does not have yet. What is older than the last erasure
-        was erased, wherever it comes from."""
+        """The changes that this document does not have yet. Changes older than the last erasure
+        count as erased, wherever they come from."""
         missing: Changes = {}
         for key, (stamp, value) in changes.items():
             current = self.stamp(key)
@@ -131,7 +131,7 @@ class StateDocuments:
         return Pair(*await together(*map(self.read, key.shared)))
 
     async def read(self, key: StateKey) -> StateDocument:
-        """As it is now. A version that this process has already is not sent again."""
+        """The current version. A version that this process already has is not sent again."""
         known: StateDocument | None = self._cache.get(key)
         etag = known.etag if known is not None else None
         try:
@@ -145,8 +145,8 @@ class StateDocuments:
         return self._remember(parse_state(key, found))
 
     async def whole(self, document: StateDocument, changes: Changes) -> Document:
-        """All values, with the changes applied, but for those that are lost. One that is not found
-        was replaced by a newer one, if there is a newer version of the document."""
+        """All values with the changes applied, except those that are lost. If a value is not found
+        and the document has a newer version, the value was replaced."""
         newest_one = False
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
@@ -190,7 +190,7 @@ class StateDocuments:
             )
 
     async def merge_shared(self, key: SessionKey, changes: Pair[Changes]) -> None:
-        """Merges into both documents side by side."""
+        """Merges into both documents in parallel."""
         of_user, of_app = (self._begin(*both) for both in zip(key.shared, changes, strict=True))
         try:
             await of_user
@@ -216,10 +216,10 @@ class StateDocuments:
         return _shielded(waiting.task)
 
     async def erase(self, key: StateKey, after: int = 0) -> int:
-        """Erases the state, and says how many documents lost their content.
+        """Erases the state, and returns the number of documents that lost their content.
 
-        What is left says when: no change up to then, or with a stamp up to `after`, ever comes
-        back, whoever still has it.
+        The remaining document keeps the time of the erasure: no change up to then, or with a stamp
+        up to `after`, ever comes back, whichever process still has it.
         """
         self._clock.observe(after)
         for attempt in CONTENTION:
@@ -236,9 +236,9 @@ class StateDocuments:
         raise self._crowded(key)
 
     async def sweep(self, key: StateKey, before: float) -> int:
-        """Removes large values that nobody will name, and says how many documents: those from
-        before the last erasure, which a writer may have stored after it; and those of sessions
-        that were not created, if they were written before a time. Their writers have died."""
+        """Removes large values that nobody will name, and returns the number of documents: those
+        from before the last erasure, which a writer may have stored after it; and those written
+        before a time for sessions that were never created, because their writers died."""
         erased = (await self.read_newest(key)).erased
         gone = await self._values.erase(key, _is_before(erased)) if erased else 0
         return gone + await self._values.erase_unowned(key, before)
@@ -253,7 +253,7 @@ class StateDocuments:
             await asyncio.wait([merge.after.task])
         merge.after, merge.started = None, True
         try:
-            # It serves several callers, who wait as long as each of them can.
+            # It serves several callers, each of which has its own timeout.
             with within(self._timeout):
                 await self._write(key, merge.changes)
         finally:
@@ -267,7 +267,7 @@ class StateDocuments:
             await CONTENTION.pause(attempt)
             current = known if known is not None else await self.read(key)
             known = None
-            if not current.missing(changes):  # somebody else merged or erased them
+            if not current.missing(changes):  # another process has merged or erased them
                 await self._values.discard(key, current.state, uploads=uploads)
                 return
             new = current.merged(changes)
@@ -321,7 +321,7 @@ class _Merge:
 
 
 def _is_before(stamp: int) -> Callable[[str], bool]:
-    """Of generations: a later erasure may have begun one that is newer."""
+    """A test for generations: a later erasure may have begun a newer one."""
     return lambda generation: not generation.isdecimal() or int(generation) < stamp
 
 

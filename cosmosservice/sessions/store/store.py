@@ -1,4 +1,4 @@
-"""The session store: the parts of the protocol, put together. Knows nothing of ADK."""
+"""The session store: the parts of the protocol, put together. Independent of ADK."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class SessionStore:
         self.listing = Listing(sessions, documents, states, values, self.projector, stamps)
 
     async def settle(self) -> None:
-        """Hands over what the memory service keeps. What that does not take in time is handed over
-        with the next append to its session."""
+        """Hands over the remaining events to the memory service. Those that it does not accept in
+        time are handed over with the next append to their session."""
         if self.remembering is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.remembering.flush(), CLOSE_TIMEOUT)

@@ -1,4 +1,4 @@
-"""The title of a session: what ADK's web interface calls it, or the first words of its user."""
+"""The title of a session: its name in ADK's web interface, or the user's first words."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state import State
 
 MAX_TITLE: Final = 120
-BEGINNING: Final = 20  # records among which the first words of an old session are looked for
+BEGINNING: Final = 20  # records that are searched for the first words of an old session
 
 _METADATA: Final = "__session_metadata__"
 _DISPLAY_NAME: Final = "displayName"
 
 
 def display_name(state: State) -> str:
-    """What ADK's web interface, or the application, calls the session; empty if nothing."""
+    """The session's name in ADK's web interface or in the application; empty if it has none."""
     metadata = state.inline.get(_METADATA)
     if not isinstance(metadata, dict):
         return ""
@@ -27,13 +27,13 @@ def display_name(state: State) -> str:
 
 
 def title_of(body: Document) -> str:
-    """The title of a session document, also one that was stored before there were titles."""
+    """The title of a session document, even if it was stored before there were titles."""
     found = body.get("title")
     return found if isinstance(found, str) else display_name(State.of(body))
 
 
 def first_words(records: Iterable[Record]) -> str:
-    """What the user said first; empty if these records do not say."""
+    """The user's first words; empty if these records have none."""
     for record in records:
         if record.is_event and not record.lost:
             words = _words(from_json(record.raw))
@@ -55,7 +55,7 @@ def _words(fields: Document) -> str:
 
 
 def _short(stored: Any) -> str:
-    """On one line, and not more than a list can show."""
+    """On one line, and short enough for a list."""
     text = stored if isinstance(stored, str) else plain({"text": stored}).get("text")
     if not isinstance(text, str):
         return ""
