@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ArtifactReader", "CosmosArtifactService"]
 
 _COPY = "copy_artifacts"
-_AHEAD = 3  # pieces of a stream that are on their way at a time
+_AHEAD = 3  # pieces of a stream that are sent at the same time
 
 
 class ArtifactOptions(TypedDict, total=False):
@@ -93,10 +93,10 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             service makes its own; the options that are not explained here are those of
             CosmosAccount.
           artifact_container: the container in Cosmos DB. Default: "artifacts".
-          blobs: where payloads over 64 KB go: the URL of a blob container, or a connection string
-            of the storage account. Default: COSMOSDB_ARTIFACT_BLOBS; without it, Cosmos DB.
-          blob_credential: a token credential for the blobs. Default: `credential` if that is one,
-            else Entra ID.
+          blobs: where payloads over 64 KB are stored: the URL of a blob container, or a connection
+            string of the storage account. Default: COSMOSDB_ARTIFACT_BLOBS; without it, Cosmos DB.
+          blob_credential: a token credential for the blobs. Default: `credential` if it is a token
+            credential, otherwise Entra ID.
         """
         settings = self._take_account(
             account,
@@ -229,7 +229,8 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         session_id: str | None = None,
         version: int | None = None,
     ) -> ArtifactReader | None:
-        """A version to be read in parts, with a few pieces in memory; None if there is none."""
+        """Opens a version to read it in parts, with only a few pieces in memory; None if there is
+        no such version."""
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
         opened = await self.in_store(
             "open_artifact", lambda store: store.open(key, session_id, version)
@@ -262,8 +263,8 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         display_name: str | None = None,
         custom_metadata: dict[str, Any] | None = None,
     ) -> int:
-        """Saves bytes that come in parts: from a file, or from anything that gives bytes one after
-        the other. A few pieces are in memory at a time."""
+        """Saves a stream: a file, or any iterator of bytes. Only a few pieces are in memory at a
+        time."""
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
         rest, _, _ = divided(blob_part(mime_type, display_name))
         draft = Draft(rest, mime_type, custom_metadata)
@@ -271,7 +272,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         inline, size = await self.in_store(name, _sizes_of)
         stream = blocks(data, size)
         first = await anext(stream, b"")
-        if len(first) <= inline:  # a block that short is the last one
+        if len(first) <= inline:  # such a short block is the last one
             return await self.in_store(
                 name, lambda store: store.saving.save(key, draft, first), grace=GRACE
             )
@@ -326,8 +327,8 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         session_id: str | None = None,
     ) -> ArtifactPurgeReport:
         """Erases the artifacts of a session or, without one, all of a user: every version and
-        every payload, in Cosmos DB and in blobs. What remains for 30 days are places without
-        content. It may be called again after it was cut short.
+        every payload, in Cosmos DB and in blobs. Only stubs without content remain, for 30 days.
+        It may be called again if it was interrupted.
         """
         one = Scope.named(app_name, user_id, session_id)
 
@@ -343,7 +344,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         return await self.in_store("purge_artifacts", purge)
 
     async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """What a purge of the session service on the same account calls."""
+        """Called by a purge of the session service on the same account."""
         names = {"app_name": app_name, "user_id": user_id}
         try:
             if sessions is None:
@@ -352,12 +353,12 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
                 reports = [
                     await self.purge_artifacts(**names, session_id=each) for each in sessions
                 ]
-        except ContainerMismatchError:  # nothing was ever kept
+        except ContainerMismatchError:  # nothing was ever stored
             return 0
         return sum(report.versions + report.payloads for report in reports)
 
     async def has_copies(self, fork: Fork) -> bool:
-        """What a fork by the session service on the same account asks first."""
+        """Called first by a fork of the session service on the same account."""
         try:
             source = Scope.named(fork.app_name, fork.user_id, fork.session_id)
         except (InputValidationError, InvalidIdError):  # no artifact can have such names
@@ -367,23 +368,23 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             return await self.in_store(
                 _COPY, lambda store: store.copying.has_copies(fork, source, target)
             )
-        except ContainerMismatchError:  # nothing was ever kept
+        except ContainerMismatchError:  # nothing was ever stored
             return False
 
     async def copy(self, fork: Fork) -> None:
-        """What a fork, and whoever completes it, calls."""
+        """Called by a fork, and by any process that completes one."""
         source = Scope.named(fork.app_name, fork.user_id, fork.session_id)
         target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
         await self.in_store(_COPY, lambda store: store.copying.copy(fork, source, target))
 
     async def discard(self, fork: Fork) -> None:
-        """What a fork calls whose source was erased meanwhile."""
+        """Called by a fork whose source was erased meanwhile."""
         target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
         await self.in_store(_COPY, lambda store: store.sweeping.purge(target))
 
     async def sweep(self, *, progress: Progress | None = None) -> SweepReport:
-        """Removes what saves and deletes that were cut short left behind, in all scopes. It takes
-        nothing that is in use, and may run at any time."""
+        """Removes what interrupted saves and deletes left behind, in all scopes. It removes nothing
+        that is in use, and may run at any time."""
         return await self.in_store("sweep_artifacts", lambda store: store.sweeping.sweep(progress))
 
 

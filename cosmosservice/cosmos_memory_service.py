@@ -52,7 +52,7 @@ class MemoryOptions(TypedDict, total=False):
 
 
 class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
-    """What was said, found again: durable ADK memory on Azure Cosmos DB.
+    """Durable, searchable ADK memory on Azure Cosmos DB.
 
         memories container, partition /owner: one user of one app
         ┌────────────────────────────────────────────────────────────┐
@@ -62,8 +62,8 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         │ vector     the embedding, if there is an embedder          │
         └────────────────────────────────────────────────────────────┘
 
-    Adding creates a document whose id is the event's: what is there already is not written again,
-    and what was deleted does not come back. A search ranks the user's own memories by the words
+    Adding creates a document with the event's id: a memory that is already stored is not written
+    again, and a deleted one does not come back. A search ranks the user's own memories by the words
     of the query, without a model. Any number of event loops and threads may use one service.
     """
 
@@ -95,23 +95,23 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
           account: the CosmosAccount to use, which other services may share. Without one the
             service makes its own from the options below.
           endpoint: the account's URI, or `embedded:<file>`.
-          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
-            without one Entra ID.
+          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, or
+            Entra ID if that is not set.
           uri: `cosmosdb://…`, as `adk web --memory_service_uri` passes it on.
           embedder: `async (texts) -> vectors`, to search by meaning as well as by words.
           results: how many memories a search returns at most.
           ttl: seconds after which a memory disappears, counted from when it was added.
-          repeat_seconds: for how long the same search is answered from memory, as long as this
+          repeat_seconds: for how long a repeated search is answered from a cache, as long as this
             service adds and deletes nothing for the user. 0: never.
-          ensure: "create" missing containers, "verify" them, or "never" look. Default: create
+          ensure: "create" missing containers, "verify" them, or "never" check. Default: create
             with a key, verify with Entra ID, which may not create.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
-          client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
-            event loop only, and the application closes it.
-          on_request_charge: is called with the RequestCharge of every request.
+          client: an azure.cosmos.aio.CosmosClient of the application. It is used only on its own
+            event loop, and the application closes it.
+          on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if isinstance(results, bool) or not isinstance(results, int) or results < 1:
@@ -150,7 +150,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
 
     @override
     async def add_session_to_memory(self, session: Session) -> None:
-        """Adds what was said in the session. What is stored already is not sent again."""
+        """Adds what was said in the session. Stored memories are not sent again."""
         owner = Owner.of(session.app_name, session.user_id)
         session_id = text_of("The session id", session.id)
         entries = event_entries(session.events, None, self._ttl)
@@ -170,8 +170,8 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Adds these events to what is there. `ttl` in the custom metadata is a number of seconds
-        after which they disappear; the rest is returned with them."""
+        """Adds these events to the stored memories. `ttl` in the custom metadata is the number of
+        seconds after which they disappear; the other metadata is returned with them."""
         owner = Owner.of(app_name, user_id)
         session = None if session_id is None else text_of("The session id", session_id)
         entries = event_entries(events, custom_metadata, self._ttl)
@@ -190,7 +190,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Adds entries as they are. One without an id gets a new one."""
+        """Adds entries as given. One without an id gets a new one."""
         owner = Owner.of(app_name, user_id)
         entries = memory_entries(memories, custom_metadata, self._ttl)
         if entries:
@@ -211,13 +211,14 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         since: Moment | None = None,
         until: Moment | None = None,
     ) -> SearchMemoryResponse:
-        """The memories that fit the query best, the best first.
+        """The memories that match the query best, the best first.
 
         Args:
           limit: how many at most; default: the service's `results`.
-          session_id: only of this session.
-          author: only said by this author.
-          since, until: only said then: a datetime, or seconds as in an event's timestamp.
+          session_id: only memories of this session.
+          author: only memories of this author.
+          since, until: only memories of this time: a datetime, or seconds as in an event's
+            timestamp.
         """
         if limit is not None and limit < 1:
             raise ValueError("limit must be at least 1.")
@@ -246,7 +247,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     async def iter_memories(
         self, *, app_name: str, user_id: str, session_id: str | None = None
     ) -> AsyncIterator[MemoryEntry]:
-        """All memories of a user, or of one session, the oldest first, without holding them all."""
+        """All memories of a user or of one session, the oldest first, loaded page by page."""
         owner = Owner.of(app_name, user_id)
         after, seen = -EVER, frozenset[str]()
         while True:
@@ -263,7 +264,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     async def purge_memories(
         self, *, app_name: str, user_id: str, session_id: str | None = None
     ) -> MemoryPurgeReport:
-        """Erases all memories of a user, or of one session, and what is left of deleted ones."""
+        """Erases all memories of a user or of one session, and what remains of deleted ones."""
         owner = Owner.of(app_name, user_id)
         return await self.in_store("purge_memories", lambda store: store.purge(owner, session_id))
 
@@ -277,12 +278,12 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         beginning: bool,
         others: bool,
     ) -> int:
-        """What a session service with `memory=` calls, and `cosmosservice memory follow`: adds the
-        events of a session that follow those of the call before, and says how many memories that
-        were.
+        """Called by a session service with `memory=` and by `cosmosservice memory follow`. Adds the
+        events of a session that follow those of the previous call, and returns the number of
+        memories added.
 
         Args:
-          beginning: they begin with the first event of the session.
+          beginning: the events begin with the first one of the session.
           others: another process may have added some of them.
         """
         owner = Owner.of(app_name, user_id)
@@ -298,13 +299,13 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         )
 
     async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """What a purge of the session service on the same account calls."""
+        """Called by a purge of the session service on the same account."""
         try:
             if sessions is None:
                 return (await self.purge_memories(app_name=app_name, user_id=user_id)).documents
             names = {"app_name": app_name, "user_id": user_id}
             reports = [await self.purge_memories(**names, session_id=each) for each in sessions]
-        except ContainerMismatchError:  # nothing was ever kept
+        except ContainerMismatchError:  # nothing was ever stored
             return 0
         return sum(report.documents for report in reports)
 
@@ -315,8 +316,8 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         user_id: str | None = None,
         progress: Progress = lambda done, total: None,
     ) -> EmbedReport:
-        """Makes the vectors that are missing, of one user or of all. The embedder may have failed
-        when their memories were added."""
+        """Makes the missing vectors of one user or of all. The embedder may have failed when their
+        memories were added."""
         if (app_name is None) != (user_id is None):
             raise ValueError("Give both app_name and user_id, or neither.")
         owner = None if app_name is None or user_id is None else Owner.of(app_name, user_id)

@@ -61,12 +61,12 @@ DEFAULT_CACHE_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class SessionPage:
-    """Some of the sessions, and how to get the next ones."""
+    """One page of a list of sessions, and the continuation for the next."""
 
     sessions: list[Session]
     continuation: str | None
     titles: list[str]
-    """The title of each of the sessions, in their order; empty where there is none."""
+    """The titles of the sessions, in the same order; empty for a session without one."""
 
 
 class SessionOptions(TypedDict, total=False):
@@ -132,16 +132,16 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
           account: the CosmosAccount to use, which other services may share. Without one the
             service makes its own from the options below.
           endpoint: the account's URI, or `embedded:<file>`.
-          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, and
-            without one Entra ID.
+          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, or
+            Entra ID if that is not set.
           uri: `cosmosdb://…`, as `adk web --session_service_uri` passes it on.
-          on_conflict: what an append does when somebody else has appended since the session was
+          on_conflict: what an append does if another writer has appended since the session was
             loaded: "raise" StaleSessionError, or "rebase" onto the newer events.
           ttl: seconds without use after which a session and its events disappear.
           recent_events: how many events a get without a config loads; None: all.
           since_compaction: a get without a config loads only what ADK's summaries of old events
             do not cover. The prompt stays the same. Default: COSMOSDB_SINCE_COMPACTION, or False.
-          cache_bytes: how much of what it has read the service keeps in memory.
+          cache_bytes: the size of the service's cache of what it has read.
           memory: the CosmosMemoryService to which events are added when they are appended, in the
             background. Default: none.
           ensure: "create" missing containers, "verify" them, or "never" check. Default: create
@@ -151,8 +151,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
-          client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
-            event loop only, and the application closes it.
+          client: an azure.cosmos.aio.CosmosClient of the application. It is used only on its own
+            event loop, and the application closes it.
           on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
@@ -272,7 +272,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """Oldest update first. All of them: see list_sessions_page for many."""
+        """All sessions, oldest update first. If there are many, use list_sessions_page."""
         found, _ = await self.in_store(
             "list_sessions", lambda store: store.listing.page(Wanted(app_name, user_id))
         )
@@ -293,19 +293,19 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     ) -> SessionPage:
         """Up to `limit` sessions, and their titles.
 
-        A session's title is what ADK's web interface calls it (`displayName` in the state's
-        `__session_metadata__`) or, without that, the first words of the user.
+        A session's title is its name in ADK's web interface (`displayName` in the state's
+        `__session_metadata__`) or, without one, the user's first words.
 
         Args:
           limit: how many at most.
-          continuation: that of the page before. The other arguments, but for `limit`, must be the
+          continuation: that of the previous page. The other arguments, except `limit`, must be the
             same.
-          deleted: those that can be restored instead.
-          newest_first: the last updated first. Default: oldest update first, as list_sessions.
-          updated_after: those that were updated then or later: a datetime with a time zone, or
-            seconds since 1970.
-          updated_before: those that were updated before.
-          title: those with this text in the title, in upper or lower case.
+          deleted: list the deleted sessions that can be restored instead.
+          newest_first: the last updated first. Default: oldest update first, like list_sessions.
+          updated_after: only sessions that were updated then or later: a datetime with a time
+            zone, or seconds since 1970.
+          updated_before: only sessions that were updated before.
+          title: only sessions with this text in the title, in upper or lower case.
         """
         if limit < 1:
             raise ValueError("limit must be at least 1.")
@@ -328,9 +328,9 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     async def count_sessions(
         self, *, app_name: str, user_id: str | None = None, deleted: bool = False
     ) -> int:
-        """How many sessions a user has or, without a `user_id`, an app.
+        """The number of sessions of a user or, without a `user_id`, of an app.
 
-        With `deleted`, those that can be restored instead.
+        With `deleted`, counts the deleted sessions that can be restored instead.
         """
         status = DELETED if deleted else ACTIVE
         return await self.in_store(
@@ -340,10 +340,11 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
     def iter_events(
         self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
     ) -> AsyncIterator[Event]:
-        """The session's events in order, without holding them all.
+        """The session's events in order, loaded page by page.
 
-        Raises SessionNotFoundError if the session is deleted before the last page was read: what
-        ends without an error is complete. A session that is not there has no events.
+        Raises SessionNotFoundError if the session is deleted before the last page was read: an
+        iteration that ends without an error is complete. A session that does not exist has no
+        events.
         """
         if page_size < 1:
             raise ValueError("page_size must be at least 1.")
@@ -400,7 +401,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
 
     @override
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Soft: nobody can append any more, and `restore_session` brings it back."""
+        """A soft delete: nobody can append any more, and `restore_session` brings it back."""
         key = _key(app_name, user_id, session_id)
         if key is not None:
             await self.in_store("delete_session", lambda store: store.lifecycle.delete(key))
@@ -412,8 +413,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         delta = event.actions.state_delta if event.actions else None
         check_state_keys(delta, "append_event")
         if delta:
-            # ADK's order: temporary state is for this invocation alone, and shown before the
-            # event is stored without it.
+            # ADK's order: temporary state is only for this invocation. It is applied first, and
+            # the event is stored without it.
             session.state.update(temp_only(delta))
             event.actions.state_delta = without_temp(delta)
         key = SessionKey.of(session.app_name, session.user_id, session.id)
@@ -439,16 +440,16 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         interval: float = 1.0,
         follow: bool = True,
     ) -> SessionWatch:
-        """The events of an app as they are appended, by any process: at least once, and in
-        order within a session. Deletes, restores and purges are reported, too.
+        """The events of an app as any process appends them: at least once, and in order within a
+        session. Deletes, restores and purges are reported too.
 
         Args:
           app_name: the app; None: all apps.
-          user_id: only of this user.
-          session_id: only of this session, which is all that is read then.
+          user_id: only events of this user.
+          session_id: only events of this session; then nothing else is read.
           since: "now"; "beginning": everything that is stored; or the continuation of a change, to
             continue after it.
-          interval: seconds between two looks when nothing is new.
+          interval: seconds between two reads when nothing is new.
           follow: False ends the iteration when everything that is stored has been reported.
         """
         scope = Scope.named(app_name, user_id, session_id)
@@ -459,8 +460,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         return SessionWatch(read, scope, since, interval, follow)
 
     async def _must_be_whole(self, key: SessionKey, session: Session) -> None:
-        """ADK finds out from the events what the state was before the rewind. With some of them
-        missing it would take back what they changed."""
+        """ADK computes the state before the rewind from the events. If some of them were missing,
+        it would undo their changes."""
         if not self._since_compaction and self._recent_events is None:
             return
         whole = await self.in_store("append_event", lambda store: store.reader.read(key))
@@ -480,8 +481,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         """Waits until the session documents, and the memory service of `memory=`, have caught up
         with what this process appended.
 
-        On the event loop of a block: with what that loop appended, and all others. On another
-        loop: with what loops outside of the block appended.
+        On the event loop of a block, this covers the appends of all loops. On another loop, it
+        covers the appends of loops outside the block.
         """
         await self._account.run_everywhere(self._stores, "flush", lambda store: store.flush())
 
@@ -513,7 +514,7 @@ def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
 
 
 def _blank(session_id: str) -> bool:
-    """Whether nothing is left of it without white space, so that it names no session."""
+    """Whether it is empty or white space, so that it names no session."""
     return not session_id or (isinstance(session_id, str) and session_id.isspace())
 
 
@@ -534,10 +535,10 @@ def _part_of_title(title: str | None) -> str | None:
     if title is None or title == "":
         return None
     if not isinstance(title, str):
-        raise ValueError("title is text that is looked for in the titles.")
+        raise ValueError("title is the text to look for in the titles.")
     if title[0] in "*%" or title[-1] in "*%":
         raise ValueError(
-            "title is looked for as it is, anywhere in the titles. There are no wildcards: leave"
+            "title is looked for literally, anywhere in the titles. There are no wildcards: leave"
             " out the * or % at its beginning or end."
         )
     return title

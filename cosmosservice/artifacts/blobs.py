@@ -76,7 +76,7 @@ class BlobBodies:
             await self._to_close.close()
 
     async def ensure(self) -> None:
-        """Creates the container if it is not there."""
+        """Creates the container if it does not exist."""
         from azure.core.exceptions import ResourceExistsError
 
         async def create() -> None:
@@ -88,7 +88,8 @@ class BlobBodies:
         await _answered(create())
 
     async def examine(self) -> None:
-        """Raises unless this identity may write, read and delete here. Leaves nothing behind."""
+        """Raises an error unless this identity may write, read and delete here. Leaves no blob
+        behind."""
         name = "cosmosservice-doctor"
         await _answered(self._client.upload_blob(name, b"", overwrite=True))
         await self.get_range(name, 0, 1)
@@ -116,7 +117,7 @@ class BlobBodies:
                     max_concurrency=_AT_ONCE,
                 )
             except ResourceExistsError:
-                return  # nobody else has this name: the answer was lost
+                return  # nobody else uses this name: the response was lost
 
         await _answered(send())
 
@@ -135,7 +136,7 @@ class BlobBodies:
 
         async def read() -> bytes:
             found = await self._client.download_blob(name, offset=start, length=length)
-            # It is in memory already, and readall would copy it twice.
+            # It is already in memory, and readall would copy it twice.
             parts = [bytes(each) async for each in found.chunks()]
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -160,7 +161,7 @@ class BlobBodies:
 
         if await _answered(delete()):
             return 1
-        # Blocks of an upload that was cut short: an empty blob in their place discards them.
+        # An empty blob in their place discards the blocks of an interrupted upload.
         found = [each async for each in self._names(name, include=["uncommittedblobs"])]
         if not found:
             return 0
@@ -175,7 +176,7 @@ class BlobBodies:
     async def copy(
         self, source: Scope, upload: str, target: Scope, name: str, sizes: Sequence[int]
     ) -> None:
-        """Inside the storage account: no byte comes here."""
+        """Copies inside the storage account, without downloading."""
         from azure.core import MatchConditions
         from azure.core.exceptions import (
             ResourceExistsError,
@@ -192,7 +193,7 @@ class BlobBodies:
                     original.url, match_condition=MatchConditions.IfMissing
                 )
             except (ResourceExistsError, ResourceModifiedError):
-                return  # begun before, by us or by others
+                return  # begun before, by this or another process
 
         try:
             await _answered(begin(), missing=True)
@@ -207,7 +208,7 @@ class BlobBodies:
             await asyncio.sleep(_PAUSE)
 
     async def partitions(self) -> AsyncIterator[str]:
-        """The scopes of which there are blobs."""
+        """The scopes that have blobs."""
         last = None
         async for name in self._names("", include=["uncommittedblobs"]):
             partition, slash, _ = name.partition("/")
@@ -227,7 +228,7 @@ class BlobBodies:
 
 
 def client_options(piece_bytes: int) -> dict[str, Any]:
-    """How the SDK's client sends, and sends again."""
+    """The SDK client's settings for sending and retrying."""
     try:
         from azure.storage.blob.aio import LinearRetry
     except ImportError:
@@ -256,8 +257,8 @@ def _block(number: int) -> str:
 
 
 async def _answered(request: Awaitable[T], *, missing: bool = False) -> T:
-    """Its answer, with the package's exceptions; `missing`: a range or a blob that is not there
-    is raised as the SDK has it."""
+    """Its response. Raises the package's exceptions; with `missing`, a missing range or blob is
+    raised as the SDK's exception."""
     from azure.core.exceptions import (
         AzureError,
         ClientAuthenticationError,

@@ -27,7 +27,7 @@ _AT_ONCE = 8
 
 
 class MissingPiece(Exception):
-    """Bytes that an upload should have are not there."""
+    """Bytes of an upload are missing."""
 
 
 class Bodies(Protocol):
@@ -35,10 +35,11 @@ class Bodies(Protocol):
 
     name: str
     piece_bytes: int  # of every piece but the last
-    run: int  # how many pieces can be had by one request
+    run: int  # how many pieces one request can read
 
     def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
-        """What stores all bytes, if that is one document: for a version's own transaction."""
+        """The document with all bytes, if one is enough: to be stored in the transaction of its
+        version."""
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         """Stores one piece."""
@@ -47,18 +48,18 @@ class Bodies(Protocol):
         """Stores all pieces of bytes that are in memory."""
 
     async def seal(self, scope: Scope, upload: str, count: int) -> None:
-        """All pieces that were put one by one are stored."""
+        """Completes an upload once all pieces that were put one by one are stored."""
 
     async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
-        """A piece, or a run of them, which begins at `start`, of at most `limit` bytes. Raises
+        """A piece or a run of pieces that begins at `start`, at most `limit` bytes. Raises
         MissingPiece."""
 
     async def remove(self, scope: Scope, upload: str, pieces: int | None = None) -> int:
-        """Removes whatever there is, and says how many pieces or blobs that was. `pieces`: how
-        many there are, if that is known."""
+        """Removes whatever exists, and returns the number of pieces or blobs. `pieces`: how many
+        there are, if known."""
 
     def uploads(self, scope: Scope) -> AsyncIterator[str]:
-        """The uploads of which there is something."""
+        """The uploads that have any bytes stored."""
 
     async def copy(
         self, source: Scope, upload: str, target: Scope, name: str, sizes: Sequence[int]
@@ -83,7 +84,7 @@ class Pieces:
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         document = piece_document(scope, upload, number, encode_bytes(data))
-        with contextlib.suppress(Conflict):  # nobody else has this id: the answer was lost
+        with contextlib.suppress(Conflict):  # nobody else uses this id: the response was lost
             await self._container.create(document)
 
     async def put_all(self, scope: Scope, upload: str, data: bytes) -> None:
@@ -98,7 +99,7 @@ class Pieces:
             )
 
     async def seal(self, scope: Scope, upload: str, count: int) -> None:
-        """Pieces need nothing more."""
+        """Does nothing: pieces need no commit."""
 
     async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
         try:

@@ -1,9 +1,9 @@
-"""Forks: a session that is copied takes its artifacts along, as they stood at a point.
+"""Forks: copies the artifacts of a session, as they were at a point.
 
-Versions keep their numbers, since events name them, and the times at which they were saved. Of
-every name the first versions are copied, up to the last one that an event of the fork names or that
-was saved before the point. The same bytes are copied once, blobs inside the storage account. What
-is copied is found by its `save`: whoever completes a fork copies what is not there yet.
+Versions keep their numbers, because events name them, and the times at which they were saved. The
+versions of each name are copied up to the last one that an event of the fork names or that was
+saved before the point. Equal bytes are copied once, and blobs inside the storage account. A copied
+version is recognised by its `save`, so a process that completes a fork copies only what is missing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from cosmosservice.hosting.concurrency import together
 
 Load = Callable[[ArtifactKey, int], Awaitable[types.Part | None]]
 
-# What a version says besides where it is.
+# The fields of a version that do not depend on where it is stored.
 _FIELDS = (
     *("save", "created_at", "part", "mime_type", "custom_metadata"),
     *("bytes", "sha256", "data", "payload"),
@@ -56,11 +56,11 @@ PLACES = (
 
 
 class _Occupied(Exception):
-    """There is another version of that number."""
+    """Another version has that number."""
 
 
 class _Source(NamedTuple):
-    """A version that is copied, and where to."""
+    """A version to copy, and its destination."""
 
     fork: Fork
     scope: Scope
@@ -70,7 +70,7 @@ class _Source(NamedTuple):
 
 
 class Copying:
-    """Lives on one event loop. May be cut short at any point: whoever comes next goes on."""
+    """Lives on one event loop. May be interrupted at any point: another call continues."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Copying:
         self._load = load
 
     async def has_copies(self, fork: Fork, source: Scope, target: Scope) -> bool:
-        """Raises AlreadyExistsError if an artifact that is copied is there already, and
+        """Raises AlreadyExistsError if an artifact to copy already exists in the target, and
         ConfigurationError if this service cannot reach a payload."""
         wanted = await self._wanted(fork, source)
         if not wanted:
@@ -109,7 +109,7 @@ class Copying:
 
         async def copy(name: str) -> None:
             copied = {each["version"]: each["save"] for each in there.get(name, ())}
-            with contextlib.suppress(_Occupied, NotFound):  # saved or deleted by others meanwhile
+            with contextlib.suppress(_Occupied, NotFound):  # saved or deleted meanwhile
                 for found in wanted[name]:
                     if copied.get(found["version"]) != found["save"]:
                         key = ArtifactKey(target, name)
@@ -135,9 +135,9 @@ class Copying:
         return {found[0]["filename"]: found for found in places.values() if found}
 
     async def _wanted(self, fork: Fork, source: Scope) -> dict[str, list[Document]]:
-        """The versions of every name that the fork takes along."""
+        """The versions of every name that the fork copies."""
         alive = await self._alive(source)
-        # What was saved before a version that an event names was there too, whatever clocks say.
+        # Versions before one that an event names existed at the point, whatever the clocks say.
         until = max(
             (
                 created_at(each)
@@ -161,14 +161,14 @@ class Copying:
     # --- one version
 
     async def _copy(self, source: _Source) -> None:
-        """Raises NotFound if it is deleted by now, and _Occupied."""
+        """Raises NotFound if it has been deleted, and _Occupied."""
         found: Any = await self._container.read(source.found["id"], source.scope.partition)
         if found.get("save") != source.found["save"]:
             raise NotFound
         fields = {name: found[name] for name in _FIELDS if name in found}
         fields["saved_at"] = created_at(found)
         if "payload" in fields:
-            async with source.alone:  # the same bytes are copied once
+            async with source.alone:  # equal bytes are copied once
                 await self._create_with_payload(source, fields, self._from_source)
         elif "bytes" in fields:
             await self._create(source, fields)
@@ -176,11 +176,12 @@ class Copying:
             await self._copy_reference(source, fields)
 
     async def _copy_reference(self, source: _Source, fields: Document) -> None:
-        """It leads to the copies. What another user cannot reach takes its place."""
+        """Makes the reference point to the copies. If another user could not reach its target, the
+        target's content replaces it."""
         fork = source.fork
         try:
             part = part_of(fields["part"])
-        except (KeyError, TypeError, ValueError):  # damaged, as the original
+        except (KeyError, TypeError, ValueError):  # damaged, like the original
             return await self._create(source, fields)
         uri = reference_of(part)
         target = None if uri is None else parse_artifact_uri(uri)
@@ -243,8 +244,8 @@ class Copying:
         )
 
     async def _from_source(self, source: _Source, fields: Document) -> Upload | None:
-        """A payload of the fork's own: erasing the original does not reach into it. None if the
-        original is damaged: so is the copy then."""
+        """A payload that belongs to the fork: erasing the original does not affect it. None if the
+        original is damaged: then the copy is damaged too."""
         scope = source.key.scope
         try:
             extent = extent_of(fields)
@@ -284,13 +285,14 @@ class Copying:
     async def _create(
         self, source: _Source, fields: Document, upload: Upload | None = None
     ) -> None:
-        """Under the number that it has, unless it is there. Raises _Occupied and PayloadGone."""
+        """Creates the version under its own number, unless it exists. Raises _Occupied and
+        PayloadGone."""
         if upload is not None:
             fields = fields | {"payload": upload.named}
         try:
             made = await self._place(source.key, source.found["version"], fields, upload)
         except (StorageError, PayloadGone, _Occupied):
-            if upload is not None and upload.is_new:  # if a version names it, that keeps it
+            if upload is not None and upload.is_new:  # kept if a version names it
                 await self._payloads.discard(upload)
             raise
         if not made and upload is not None and upload.is_new:
@@ -299,7 +301,7 @@ class Copying:
     async def _place(
         self, key: ArtifactKey, version: int, fields: Document, upload: Upload | None
     ) -> bool:
-        """False if it was there already."""
+        """False if it already existed."""
         place = self._versions.guess(key)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt - 1)
@@ -335,5 +337,5 @@ class Copying:
 
 
 def _nothing() -> Document:
-    """What a version says of a payload that is not there."""
+    """The `payload` field of a version whose payload is missing."""
     return {"upload": secrets.token_hex(16), "use": 0, "digest": ""}

@@ -1,8 +1,8 @@
-"""Deleting a name: a tombstone ends it, then what is before the tombstone is removed.
+"""Deleting a name: a tombstone ends it, then everything before the tombstone is removed.
 
-The tombstone takes the next place of the name, as a version would. So a save at the same time is
-either before it, and deleted too, or after it, and the first version of a new life. Deleted
-versions become stubs: a freed place could be taken by a saver with old knowledge.
+The tombstone takes the next place of the name, as a version would. So a concurrent save is either
+before it, and deleted too, or after it, and the first version of a new life of the name. Deleted
+versions become stubs, because a save with stale knowledge could take a freed place.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Deleted(NamedTuple):
     """What a deletion removed."""
 
     versions: int
-    payloads: int  # of those that were not in a version document
+    payloads: int  # those outside version documents
 
 
 NOTHING = Deleted(0, 0)
 
 
 class Deletion:
-    """May be cut short at any point: whoever comes next goes on."""
+    """May be interrupted at any point: another call continues."""
 
     def __init__(self, container: Container, versions: Versions, payloads: Payloads) -> None:
         self._container = container
@@ -54,7 +54,7 @@ class Deletion:
             self._versions.forget(key)
             found = await self._versions.places(key)
             if not found or found[-1]["document_type"] == STUB:
-                # Nothing to delete, as far as this replica knows.
+                # Nothing to delete, as far as this replica shows.
                 if probed or not await self._container.probe(key.place_id(0), key.partition):
                     return NOTHING
                 probed = True
@@ -66,7 +66,7 @@ class Deletion:
             tombstone = tombstone_document(key.place_id(place), key.partition)
             try:
                 etag = await self._container.create(tombstone)
-            except Conflict:  # a saver or a deleter was faster, or our own answer was lost
+            except Conflict:  # another save or delete was faster, or our response was lost
                 continue
             return await self.finish(key.scope, [*found, tombstone | {"_etag": etag}])
         raise UnavailableError(
@@ -74,20 +74,20 @@ class Deletion:
         )
 
     async def finish(self, scope: Scope, places: list[Document]) -> Deleted:
-        """What a tombstone at the last place leaves to be done."""
+        """Does the work that a tombstone at the last place announces."""
         tombstone = places[-1]
         removed = await self.bury(scope.partition, places)
         dead = {each["upload"]: each for each in places[:-1] if "upload" in each}
         collected = await self._payloads.collect(scope, dead.values())
         if "ttl" not in tombstone:
             cleaned = tombstone_document(tombstone["id"], scope.partition, cleaned=True)
-            # Somebody else may have done it, or begun a new life there.
+            # Another process may have done it, or saved a new version there.
             with contextlib.suppress(PreconditionFailed, NotFound):
                 await self._container.replace(cleaned, tombstone["_etag"])
         return Deleted(removed, collected.payloads)
 
     async def bury(self, partition: str, places: list[Document]) -> int:
-        """Dead versions become stubs. Only then may anything else take the tombstone's place."""
+        """Turns dead versions into stubs. Only then may anything replace the tombstone."""
         dead = [each for each in places[:-1] if each["document_type"] == VERSION]
 
         async def replace(body: Document) -> None:
@@ -99,8 +99,8 @@ class Deletion:
         return len(dead)
 
     async def forget_name(self, partition: str, name: str) -> bool:
-        """Removes the stub at place 0 if nothing else is left of a deleted name. Who saves the
-        name at the same time replaces that stub, so that one of the two fails."""
+        """Removes the stub at place 0 if nothing else is left of a deleted name. A concurrent save
+        of the name replaces that stub, so that one of the two fails."""
         first = place_id(name, 0)
         text = "SELECT c.id, c.document_type, c._etag FROM c WHERE c.id >= @first AND c.id < @last"
         parameters = {"first": f"v{name}.", "last": f"v{name}/"}

@@ -1,12 +1,12 @@
-"""What is stored, and how the container indexes it. Partition key /scope.
+"""The stored documents, and how the container indexes them. Partition key /scope.
 
 A name has places 0, 1, 2 … in the order of its saves. Creating a document at a place twice fails:
-that is how savers and deleters agree.
+this decides between concurrent saves and deletes.
 
     version    v<name>.<place>   one version: who, when, mime type, part, metadata, and its payload,
                                  either `data` in it or `payload`, which names an upload
     tombstone  v<name>.<place>   everything at earlier places is deleted
-    stub       v<name>.<place>   where a deleted version was: keeps savers with old knowledge out
+    stub       v<name>.<place>   where a deleted version was: blocks saves with stale knowledge
 
     upload     u<upload>         an upload that is under way (`uploading`), or that was taken out of
                                  use: `removing`, and `removed` once its bytes are gone
@@ -14,8 +14,8 @@ that is how savers and deleters agree.
 
 An upload has uses 0, 1, 2 …, one for each version that names it, whatever its name. A use is the
 `claim` of its version, and no two documents of a partition have the same claim: it is the
-container's unique key. Whoever takes an upload out of use claims the next use of it. So a saver who
-would use it and somebody who would remove it claim the same, and one of them is refused.
+container's unique key. To take an upload out of use, a process claims its next use. So a process
+that wants to use it and one that wants to remove it make the same claim, and one is refused.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ UPLOADING: Final = "uploading"
 REMOVING: Final = "removing"
 REMOVED: Final = "removed"
 
-# How long a freed place stays blocked, in seconds. What a process knows of places is used for much
-# shorter (versions.py).
+# How long a freed place stays blocked, in seconds. A process caches what it knows of places for a
+# much shorter time (versions.py).
 BLOCKED_TTL: Final = 30 * 24 * 3600
 
 ARTIFACTS_CONTAINER: Final = ContainerDefinition(
@@ -79,18 +79,18 @@ def version_document(key: ArtifactKey, place: int, version: int, fields: Documen
 
 
 def claim(upload: str, use: int) -> str:
-    """Of a use. Other documents claim their own ids, which have no slash."""
+    """The claim of a use. Other documents claim their own ids, which have no slash."""
     return f"{upload}/{use}"
 
 
 def tombstone_document(key_id: str, partition: str, *, cleaned: bool = False) -> Document:
-    """Expires once nothing is left below it that it must keep deleted."""
+    """It expires once there are no earlier versions left that it must keep deleted."""
     return _blocked(key_id, partition, TOMBSTONE, expires=cleaned)
 
 
 def stub_document(version: Document, partition: str) -> Document:
-    """Keeps the claim: the use is over, and was one. The stub at place 0 does not expire: savers
-    that know nothing of a name try that place."""
+    """Keeps the claim, because a past use still counts. The stub at place 0 does not expire: a save
+    that knows nothing of a name tries that place."""
     key_id = version["id"]
     stub = _blocked(key_id, partition, STUB, expires=place_of(key_id) > 0)
     if "upload" not in version:

@@ -1,4 +1,4 @@
-"""Which artifact is meant: its scope, which is its partition, and the ids of its documents."""
+"""Identifies an artifact: its scope, which is its partition, and the ids of its documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 @dataclass(frozen=True)
 class Scope:
-    """One session of a user or, without a session, what all sessions of the user share."""
+    """One session of a user or, without a session, the files that all the user's sessions share."""
 
     app_name: str
     user_id: str
@@ -32,7 +32,7 @@ class Scope:
 
     @classmethod
     def named(cls, app_name: str, user_id: str, session_id: str | None) -> Scope:
-        """As callers name it: checked."""
+        """The scope for names given by a caller. Checks them."""
         _check_segment(app_name, "app_name")
         _check_segment(user_id, "user_id")
         if session_id is not None:
@@ -41,14 +41,15 @@ class Scope:
 
     @classmethod
     def of_partition(cls, partition: str) -> Scope:
-        """Of which nothing else is known."""
+        """The scope of a partition about which nothing else is known."""
         scope = cls("", "", None)
         scope.__dict__["partition"] = partition
         return scope
 
     @cached_property
     def partition(self) -> str:
-        """A digest: of any length and alphabet, and it tells nothing once the rest is erased."""
+        """A digest: names may have any length and alphabet, and it reveals none of them once the
+        documents are erased."""
         parts = [self.app_name, self.user_id]
         if self.session_id is not None:
             parts.append(self.session_id)
@@ -56,7 +57,7 @@ class Scope:
 
     @property
     def owner(self) -> dict[str, str]:
-        """What a document says of it, for people and for erasing by user."""
+        """The names as fields of a document, for people and for erasing by user."""
         found = {"app_name": self.app_name, "user_id": self.user_id}
         return found if self.session_id is None else found | {"session_id": self.session_id}
 
@@ -72,7 +73,8 @@ class ArtifactKey:
     def named(
         cls, app_name: str, user_id: str, filename: str, session_id: str | None
     ) -> ArtifactKey:
-        """As callers name it: `user:` names belong to the user, all others to a session."""
+        """The key for a name given by a caller: `user:` names belong to the user, all others to a
+        session."""
         _check_text(filename, "filename")
         if filename.startswith(USER_PREFIX):
             return cls(Scope.named(app_name, user_id, None), filename)
@@ -97,7 +99,8 @@ class ArtifactKey:
         return {"first": f"v{self.name_digest}.", "last": f"v{self.name_digest}/"}
 
     def canonical_uri(self, version: int) -> str:
-        """In a scheme of our own: ADK hands http, https and gs to models, which cannot get in."""
+        """Uses its own scheme: ADK passes http, https and gs URIs to models, which have no access
+        here."""
         scope = self.scope
         where = f"apps/{quote(scope.app_name, safe='')}/users/{quote(scope.user_id, safe='')}"
         if scope.session_id is not None:
@@ -110,7 +113,7 @@ def place_id(name_digest: str, place: int) -> str:
 
 
 def name_digest_of(document_id: str) -> str:
-    """Of the id of a place."""
+    """The name's digest in the id of a place."""
     return document_id[1:].partition(".")[0]
 
 
@@ -151,7 +154,8 @@ def _check_text(value: str, name: str) -> None:
 
 
 def _check_segment(value: str, name: str) -> None:
-    """ADK's rules of 2.13, the same on every version: its other services make paths of these."""
+    """The rules of ADK 2.13, applied on every version. ADK's other services use these names in
+    paths."""
     _check_text(value, name)
     if not value.strip():
         raise InputValidationError(f"{name} must not be empty.")

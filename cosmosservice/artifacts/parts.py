@@ -1,4 +1,4 @@
-"""An artifact is a Part: its payload, the bytes or the text, and the rest of it."""
+"""An artifact is a Part: its payload (bytes or text) and its other fields."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ABSENT = types.Part(inline_data=types.Blob(mime_type="application/octet-stream",
 
 
 class Divided(NamedTuple):
-    """A part without its payload, and the payload. None: it has none."""
+    """A part without its payload, and the payload, or None if it has none."""
 
-    rest: Any  # as a document has it
+    rest: Any  # as stored in a document
     mime_type: str | None
     payload: bytes | None
 
 
 def ensure_part(artifact: types.Part | Mapping[str, Any]) -> types.Part:
-    """ADK's callers may hand over a dictionary, with keys in camelCase or snake_case."""
+    """ADK's callers may pass a dictionary, with keys in camelCase or snake_case."""
     if isinstance(artifact, types.Part):
         return artifact
     if isinstance(artifact, Mapping):
@@ -50,7 +50,7 @@ def divided(part: types.Part) -> Divided:
 
 
 def blob_part(mime_type: str, display_name: str | None) -> types.Part:
-    """What a stream becomes: bytes with a type."""
+    """The part for a stream: bytes with a type."""
     return types.Part(inline_data=types.Blob(mime_type=mime_type, display_name=display_name))
 
 
@@ -72,7 +72,7 @@ def filled(part: types.Part, payload: bytes) -> types.Part:
 
 
 def is_absent(part: types.Part) -> bool:
-    """Whether it stands for no artifact: what a rewind saves, and a part with nothing in it."""
+    """Whether it means that there is no artifact: a rewind saves such a part, or it is empty."""
     return part in (ABSENT, types.Part())
 
 

@@ -1,13 +1,13 @@
-"""Payloads that are too large for the version document: uploaded first, used by any version.
+"""Payloads too large for the version document: uploaded first, then usable by any version.
 
-A version that names an upload claims a use of it (documents.py). Whoever removes an upload looks
-for versions that name it and, if there is none, claims the use after the last one that there was:
-from then on nobody can use it. A version that came in between has that claim, and the upload stays.
-So what is in use is never removed, and no clock decides that.
+A version that names an upload claims a use of it (documents.py). To remove an upload, a process
+looks for versions that name it and, if there is none, claims the use after the last one: from then
+on no version can use it. If a version came in between, it has that claim, and the upload stays. So
+an upload in use is never removed, and this does not depend on a clock.
 
-Uploads that take long are announced, so that nobody takes them for something left behind. An
-announcement expires: the server's clock says when. The transaction that creates the first version
-removes it, and fails if it is gone.
+Long uploads are announced, so that no process mistakes them for leftovers. An announcement expires
+by the server's clock. The transaction that creates the first version removes the announcement, and
+fails if it is gone.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from cosmosservice.hosting.concurrency import together
 logger = logging.getLogger("cosmosservice")
 
 MAX_PIECES = 20_000  # their digests fit into the version document
-GIVEN_UP_SECONDS = 24 * 3600  # after which an upload that does not move expires
-_RENEWAL_SECONDS = GIVEN_UP_SECONDS / 24  # an upload under way says so this often
+GIVEN_UP_SECONDS = 24 * 3600  # after which an upload without progress expires
+_RENEWAL_SECONDS = GIVEN_UP_SECONDS / 24  # how often an upload renews its announcement
 
 _DIGEST = 32  # bytes of SHA-256
-_IN_THREAD = 512 * 1024  # bytes from which hashing takes long enough to be done elsewhere
-_THREADS = 8  # that hash at the same time, at most
+_IN_THREAD = 512 * 1024  # bytes from which hashing is slow enough to need a thread
+_THREADS = 8  # most threads that hash at the same time
 
 SAME_OR_LEFT = (
     "SELECT c.document_type, c.payload FROM c WHERE c.payload.digest = @digest"
@@ -65,12 +65,12 @@ USES_OF_UPLOAD = "SELECT VALUE c.payload.use FROM c WHERE c.payload.upload = @up
 
 
 class PayloadGone(Exception):
-    """The upload was removed, or somebody else claimed the same use of it: look again."""
+    """The upload was removed, or another process claimed the same use of it: read again."""
 
 
 @dataclass
 class Upload:
-    """Bytes on their way or, `named`, there already: then that is what a version says of them."""
+    """Bytes being uploaded, or already stored: then `named` is what a version says of them."""
 
     scope: Scope
     name: str
@@ -93,7 +93,7 @@ class Upload:
         return digest_of(self.digests)
 
     def describe(self) -> None:
-        """It is complete: what its first version will say of it."""
+        """Called when it is complete: sets what its first version will say of it."""
         self.named = {
             "upload": self.name,
             "use": self.use,
@@ -106,7 +106,7 @@ class Upload:
 
     @property
     def writes(self) -> list[Write | Delete]:
-        """For the transaction that creates a version which names it."""
+        """The writes for the transaction that creates a version with this upload."""
         if self.announcement is not None:
             return [Delete(self.announcement["id"], self.etag)]
         return [] if self.document is None else [Write(self.document)]
@@ -122,7 +122,7 @@ class Removed:
 
 @dataclass
 class _Uses:
-    """Of the uploads of a scope."""
+    """The uses of the uploads of a scope."""
 
     in_use: set[str] = field(default_factory=set)
     last: dict[str, int] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Payloads:
     # --- uploading
 
     async def find(self, scope: Scope, digest: str) -> tuple[Upload | None, bool]:
-        """An upload of these bytes that is in use already; and whether there are leftovers."""
+        """An upload of these bytes that is already in use, and whether there are leftovers."""
         found = await self._container.query(SAME_OR_LEFT, {"digest": digest}, scope.partition)
         left = any(each["document_type"] == UPLOAD for each in found)
         named = [each["payload"] for each in found if each["document_type"] == VERSION]
@@ -171,8 +171,8 @@ class Payloads:
     async def begin(
         self, scope: Scope, size: int | None = None, store: str | None = None
     ) -> Upload:
-        """Announced if it takes several requests that cost request units, or any time. Any other
-        may be taken for something left behind, and must be sent again then."""
+        """Announces the upload if it takes several requests that cost request units, or is a stream
+        of unknown size. Any other may be mistaken for a leftover, and must then be sent again."""
         bodies = self._default if store is None else self.bodies_of(store)
         upload = Upload(scope, secrets.token_hex(16), bodies)
         if size is not None and (bodies.name != COSMOS or size <= bodies.piece_bytes):
@@ -182,7 +182,7 @@ class Payloads:
         )
         try:
             upload.etag = await self._container.create(document)
-        except Conflict:  # nobody else has this id: the answer was lost
+        except Conflict:  # nobody else uses this id: the response was lost
             upload.etag = await self._etag_of(scope, upload.name, UPLOADING) or ""
         upload.renewed = asyncio.get_running_loop().time()
         return upload
@@ -202,7 +202,7 @@ class Payloads:
         await upload.bodies.put(upload.scope, upload.name, number, data)
 
     async def renew(self, upload: Upload) -> None:
-        """A long upload is not given up."""
+        """Renews the announcement of a long upload, so that it does not expire."""
         assert upload.announcement is not None
         now = asyncio.get_running_loop().time()
         if now - upload.renewed > _RENEWAL_SECONDS:
@@ -210,7 +210,7 @@ class Payloads:
             try:
                 upload.etag = await self._container.replace(upload.announcement, upload.etag)
             except (PreconditionFailed, NotFound):
-                # Of an upload that is under way only its uploader changes anything.
+                # Only its uploader changes an upload that is under way.
                 etag = await self._etag_of(upload.scope, upload.name, UPLOADING)
                 if etag is None:
                     raise StorageError(
@@ -223,7 +223,7 @@ class Payloads:
         await upload.bodies.seal(upload.scope, upload.name, len(upload.sizes))
 
     async def abandon(self, upload: Upload) -> None:
-        """Takes back a begun upload of which nothing was sent."""
+        """Cancels an upload of which no bytes were sent."""
         if upload.announcement is None:
             return
         with contextlib.suppress(NotFound, PreconditionFailed, StorageError):
@@ -232,26 +232,26 @@ class Payloads:
             )
 
     async def is_gone(self, upload: Upload) -> bool:
-        """Whether somebody took it out of use before its first version."""
+        """Whether another process took it out of use before its first version."""
         return await self._etag_of(upload.scope, upload.name, REMOVING, REMOVED) is not None
 
     async def discard(self, upload: Upload) -> None:
-        """Removes an upload that no version names. What this misses, a collection finds."""
+        """Removes an upload that no version names. If this fails, a collection removes it."""
         try:
             if upload.announcement is None:
                 await self._take(upload.scope, upload.bodies, upload.name, 0)
             else:
                 await self._remove(upload.scope, upload.announcement, upload.etag)
         except Exception as problem:
-            logger.debug("An unused upload stays behind: %s", type(problem).__name__)
+            logger.debug("An unused upload was left behind: %s", type(problem).__name__)
 
     # --- removing
 
     async def collect(
         self, scope: Scope, dead: Iterable[Document] = (), *, everything: bool = False
     ) -> Removed:
-        """Removes the uploads of dead versions unless a version names them, and finishes what
-        others began; `everything`: takes uploads under way too."""
+        """Removes the uploads of dead versions unless a version names them, and finishes removals
+        that other processes began. With `everything`, also removes uploads under way."""
         removed = Removed()
         found = await self._container.query(OF_SCOPE, {}, scope.partition)
         chosen = {REMOVING, UPLOADING} if everything else {REMOVING}
@@ -275,14 +275,14 @@ class Payloads:
         return removed
 
     async def collect_ownerless(self, scope: Scope) -> Removed:
-        """Bytes that neither a version nor an announcement names: of uploads that were given up,
-        or that were removed while their uploader did not know yet."""
+        """Removes bytes that neither a version nor an announcement names: of uploads that were
+        abandoned, or that were removed while their uploader was still writing."""
         removed = Removed()
         for bodies in self._bodies.values():
             uploads = [each async for each in bodies.uploads(scope)]
             if not uploads:
                 continue
-            # After a probe: blobs are not in this partition, so that a read may be older.
+            # Probe first: blobs are not in this partition, so a read may be older than they are.
             await self._container.probe(upload_id(""), scope.partition)
             found = await self._container.query(OF_SCOPE, {}, scope.partition)
             uses = await self._uses(scope)
@@ -305,14 +305,14 @@ class Payloads:
     async def _take(
         self, scope: Scope, bodies: Bodies, upload: str, use: int, pieces: int | None = None
     ) -> int | None:
-        """Claims a use of the upload, so that no version can, and removes its bytes. Says how many
-        pieces it had; None if somebody uses it now."""
+        """Claims a use of the upload, so that no version can, and removes its bytes. Returns the
+        number of its pieces; None if a version uses it now."""
         marker = _marker(scope, upload, bodies.name, REMOVING, pieces)
         marker["claim"] = claim(upload, use)
         etag: str | None
         try:
             etag = await self._container.create(marker)
-        except Conflict:  # a version claimed it; or it is being removed, perhaps by us
+        except Conflict:  # a version claimed it, or it is being removed, perhaps by us
             etag = await self._etag_of(scope, upload, REMOVING, REMOVED)
         if etag is None:
             return None
@@ -321,11 +321,11 @@ class Payloads:
         return removed
 
     async def _mark_removed(self, marker: Document, etag: str) -> None:
-        with contextlib.suppress(NotFound, PreconditionFailed):  # somebody else did
+        with contextlib.suppress(NotFound, PreconditionFailed):  # another process did
             await self._container.replace(marker | {"status": REMOVED}, etag)
 
     async def _remove(self, scope: Scope, document: Document, etag: str) -> int | None:
-        """The same for an upload that has a document. None if somebody else removed that."""
+        """Like `_take`, for an upload that has a document. None if another process removed it."""
         upload, store = document["upload"], document["store"]
         bodies = self.bodies_of(store)
         count = _count(document)
@@ -334,8 +334,8 @@ class Payloads:
             if document["status"] != REMOVING:
                 etag = await self._container.replace(marker, etag)
         except (PreconditionFailed, NotFound):
-            # A version names it now; or it is being removed, by others or by us: the answer was
-            # lost.
+            # A version names it now; or it is being removed, by another process or by us, if the
+            # response was lost.
             current = await self._etag_of(scope, upload, REMOVING)
             if current is None:
                 return None
@@ -344,13 +344,13 @@ class Payloads:
         if document["status"] == REMOVING:
             await self._mark_removed(marker, etag)
             return pieces
-        # Of an announcement nothing needs to stay: a version cannot be created without it.
-        with contextlib.suppress(NotFound, PreconditionFailed):  # somebody else helped
+        # No part of an announcement has to stay: a version cannot be created without it.
+        with contextlib.suppress(NotFound, PreconditionFailed):  # another process did
             await self._container.delete(document["id"], scope.partition, etag)
         return pieces
 
     async def _etag_of(self, scope: Scope, upload: str, *statuses: str) -> str | None:
-        """Of the document of an upload, if it has one of these."""
+        """The etag of an upload's document, if it has one of these statuses."""
         try:
             found: Any = await self._container.read(upload_id(upload), scope.partition)
         except NotFound:
@@ -359,21 +359,21 @@ class Payloads:
 
 
 def _marker(scope: Scope, upload: str, store: str, status: str, pieces: int | None) -> Document:
-    """Of an upload that nobody may use any more. Names nobody."""
+    """The document of an upload that may no longer be used. It names no user."""
     nobody = Scope.of_partition(scope.partition)
     fields: dict[str, Any] = {} if pieces is None else {"pieces": pieces}
     return upload_document(nobody, upload, store=store, status=status, ttl=BLOCKED_TTL, **fields)
 
 
 async def sha256(data: bytes) -> bytes:
-    """In a thread if it takes long: others go on meanwhile."""
+    """Runs in a thread if it takes long, so as not to block the event loop."""
     if len(data) < _IN_THREAD:
         return hashlib.sha256(data).digest()
     return await asyncio.to_thread(lambda: hashlib.sha256(data).digest())
 
 
 async def digests_of(data: bytes, size: int) -> list[bytes]:
-    """Of the pieces of this size."""
+    """The digests of the pieces of this size."""
     pieces = list(_pieces(data, size))
     if len(data) < _IN_THREAD:
         return _digests(pieces)
@@ -388,18 +388,18 @@ def _digests(pieces: list[memoryview]) -> list[bytes]:
 
 
 def digest_of(digests: list[bytes]) -> str:
-    """Of a whole, from those of its pieces: every byte is read once."""
+    """The digest of a payload, from those of its pieces, so that every byte is read once."""
     return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def piece_digests(digests: str, first: int, count: int) -> bytes:
-    """Of some pieces, from what the version says. Raises ValueError."""
+    """The digests of some pieces, from the version's field. Raises ValueError."""
     found = base64.b64decode(digests, validate=True)
     return found[first * _DIGEST : (first + count) * _DIGEST]
 
 
 def _count(document: Document) -> int | None:
-    """How many pieces it has, if that is known. While it is under way there may be any number."""
+    """How many pieces it has, if known. An upload under way may have any number."""
     found = document.get("pieces")
     return found if isinstance(found, int) and 0 < found <= MAX_PIECES else None
 

@@ -1,4 +1,4 @@
-"""Reading: versions with their payloads, whole or in parts, and every byte checked."""
+"""Reading: versions with their payloads, whole or in parts. Every byte is checked."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cosmosservice.data_converters.scalars import decode_bytes
 from cosmosservice.errors import DamagedArtifactError
 
 _AT_ONCE = 4
-_SANE_CLOCK = 10.0  # seconds that a saver's clock may differ from the server's
+_SANE_CLOCK = 10.0  # seconds by which a client's clock may differ from the server's
 _LARGEST_PIECE = 64 * 1024 * 1024
 
 
 class Extent(NamedTuple):
-    """Where a payload is, as its version says: plausible, not yet true."""
+    """Where a payload is, according to its version: plausible, but not yet verified."""
 
     bytes: int
     digest: str
@@ -38,7 +38,7 @@ class Extent(NamedTuple):
         return self.start_of(number + 1) - self.start_of(number)
 
     def start_of(self, number: int) -> int:
-        """Where a piece begins; or the end, after the last one."""
+        """Where a piece begins; for the number after the last one, the end."""
         return min(self.bytes, number * self.piece_bytes)
 
 
@@ -52,7 +52,7 @@ class Reading:
 
     async def payload(self, key: ArtifactKey, document: Document) -> bytes | None:
         """All bytes of a version; None if it has none of its own. Raises MissingPiece if they
-        are not there: then the version may be deleted."""
+        are missing: the version may have been deleted."""
         if "bytes" not in document:
             return None
         if "payload" not in document:
@@ -64,7 +64,7 @@ class Reading:
         return found[0] if len(found) == 1 else b"".join(found)
 
     async def pieces(self, key: ArtifactKey, extent: Extent, first: int, count: int = 1) -> bytes:
-        """Some pieces, of the length and with the digests that the version says."""
+        """Some pieces, checked against the length and the digests that the version gives."""
         start, end = extent.start_of(first), extent.start_of(first + count)
         bodies = self._payloads.bodies_of(extent.store)
         found = await bodies.get(key.scope, extent.upload, first, start, end - start)
@@ -80,7 +80,7 @@ class Reading:
         return found
 
     async def explain(self, key: ArtifactKey, document: Document, problem: str) -> None:
-        """Returns if the version is deleted by now; else its payload is damaged."""
+        """Returns if the version has been deleted; otherwise raises, as its payload is damaged."""
         await self._container.probe(document["id"], key.partition)
         now = await self._versions.find(key, document["version"])
         if now is not None and now["save"] == document.get("save"):
@@ -88,7 +88,7 @@ class Reading:
 
 
 async def in_order(count: int, get: Callable[[int], Any]) -> AsyncIterator[bytes]:
-    """Piece after piece, while the next few are on their way."""
+    """Piece after piece, while the next few are being read."""
     ahead: deque[asyncio.Task[bytes]] = deque()
     following = 0
     try:
@@ -104,7 +104,7 @@ async def in_order(count: int, get: Callable[[int], Any]) -> AsyncIterator[bytes
 
 
 def extent_of(document: Document) -> Extent:
-    """Checked before anything is allocated or read by it."""
+    """Checks the fields before anything is allocated or read based on them."""
     payload = document.get("payload")
     try:
         assert isinstance(payload, dict)
@@ -151,8 +151,8 @@ def damaged(document: Document, problem: str) -> DamagedArtifactError:
 
 
 def created_at(document: Document) -> float:
-    """When it was saved, by the saver's clock: finer than the server's. If that clock was wrong,
-    by the server's. Of a copy: when the original was saved."""
+    """When it was saved, by the client's clock, which is finer than the server's; by the server's,
+    if the client's was wrong. For a copy: when the original was saved."""
     original = document.get("saved_at")
     if isinstance(original, int | float):
         return float(original)

@@ -13,8 +13,8 @@ MAX_DEPTH: Final = 5
 def target_of(
     uri: str, app_name: str, user_id: str, session_id: str | None, *, remaining: int = 1
 ) -> ParsedArtifactUri:
-    """What a reference refers to. Raises InputValidationError if it leads out of the scope of its
-    caller, or if too many references led here."""
+    """The target of a reference. Raises InputValidationError if it is outside the caller's scope,
+    or if the chain of references is too long."""
     if remaining <= 0:
         raise InputValidationError(
             f"Exceeded maximum recursion depth resolving artifact reference: {uri}"

@@ -1,10 +1,10 @@
-"""Saving: the payload goes first, the version document commits.
+"""Saving: the payload is stored first, the version document is the commit.
 
     small    create version                           the payload is in the document
     medium   look for the same bytes → create payload and version in one transaction
     large    look for the same bytes, or upload them → create version
 
-Whoever finds its place taken takes the next one, without sending a large payload again.
+A save that finds its place taken tries the next one, without sending a large payload again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MAX_FIELDS = 1_000_000  # bytes of metadata and of the part without its payload
 
 @dataclass
 class Draft:
-    """A version that is to be saved: all but its number and its payload."""
+    """A version to save, without its number and payload."""
 
     rest: Any
     mime_type: str | None
@@ -68,7 +68,7 @@ class Draft:
 
 
 class _Ours(Exception):
-    """The place is taken by this very save: its answer was lost."""
+    """This very save has taken the place: the response was lost."""
 
 
 class Saving:
@@ -99,7 +99,7 @@ class Saving:
         digests = await digests_of(payload, self._payloads.piece_bytes)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
-            (upload, left), new = await together(  # side by side: most payloads are new
+            (upload, left), new = await together(  # in parallel: most payloads are new
                 self._payloads.find(key.scope, digest_of(digests)),
                 self._payloads.begin(key.scope, len(payload)),
             )
@@ -119,7 +119,7 @@ class Saving:
         )
 
     async def finish_stream(self, key: ArtifactKey, draft: Draft, upload: Upload) -> int:
-        """Commits an upload whose pieces are all there. The same bytes may be there already."""
+        """Commits an upload whose pieces are all stored. An equal upload may already exist."""
         fields = draft.fields("save_artifact_stream")
         fields["bytes"] = sum(upload.sizes)
         upload.describe()
@@ -153,16 +153,16 @@ class Saving:
         try:
             return await self._commit(key, draft.save, fields | {"payload": upload.named}, upload)
         except (StorageError, TooLargeError):
-            if upload.is_new:  # if it is committed all the same, its etag keeps it
+            if upload.is_new:  # if it was committed after all, its etag protects it
                 await self._payloads.discard(upload)
             raise
 
     async def _tidy(self, key: ArtifactKey) -> None:
-        """The version is saved: what others left behind is no reason to fail."""
+        """Removes leftovers. The version is saved, so a failure here is only logged."""
         try:
             await self._payloads.collect(key.scope)
         except Exception as problem:
-            logger.debug("Leftovers stay behind: %s", type(problem).__name__)
+            logger.debug("Leftovers could not be removed: %s", type(problem).__name__)
 
     async def _commit(
         self, key: ArtifactKey, save: str, fields: Document, upload: Upload | None
@@ -178,7 +178,7 @@ class Saving:
                 try:
                     following = await self._look(key, place, save)
                 except _Ours:
-                    pass  # the answer was lost
+                    pass  # the response was lost
                 else:
                     if upload is not None and await self.is_gone(
                         upload, refused, unchanged=following == place
@@ -193,7 +193,7 @@ class Saving:
         )
 
     async def is_gone(self, upload: Upload, refused: Exception, *, unchanged: bool) -> bool:
-        """Whether it was not the place that was refused, but the use of the upload."""
+        """Whether the use of the upload was refused, not the place."""
         if isinstance(refused, BatchRefused) and refused.place < len(upload.writes):
             return True
         return unchanged and (not upload.is_new or await self._payloads.is_gone(upload))
@@ -210,7 +210,7 @@ class Saving:
             await self._container.create(document)
 
     async def _look(self, key: ArtifactKey, place: Place, save: str) -> Place:
-        """Where to go instead of a place that was refused. Raises _Ours."""
+        """The place to try after one that was refused. Raises _Ours."""
         head, there = await together(self._versions.head(key), self._versions.at(key, place))
         if there is not None and there.get("save") == save:
             raise _Ours
@@ -227,7 +227,7 @@ class Saving:
         if head["document_type"] == VERSION:
             return Place(number + 1, head["version"] + 1)
         if head["document_type"] == TOMBSTONE and "ttl" not in head:
-            # Whoever deletes may still be at it. Nothing of the old life may outlast its end.
+            # The delete may still be running. No version from before the tombstone may outlast it.
             places = await self._versions.places(key)
             if places and places[-1]["id"] == head["id"]:
                 await self._deletion.bury(key.partition, places)
@@ -235,5 +235,5 @@ class Saving:
 
 
 def inline_fields(payload: bytes) -> Document:
-    """What a version document says of a payload that is in it."""
+    """The fields of a version document that contains its payload."""
     return {"sha256": hashlib.sha256(payload).hexdigest(), "data": encode_bytes(payload)}

@@ -1,4 +1,4 @@
-"""The artifact store: what the service asks of its documents and payloads, on one event loop."""
+"""The artifact store: the service's operations on documents and payloads, on one event loop."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ArtifactStore:
                 await self.reading.explain(key, document, str(problem))
                 if version is not None:
                     return None
-                continue  # deleted meanwhile: there may be another one
+                continue  # deleted meanwhile: there may be a new one
             try:
                 whole = part if payload is None else filled(part, payload)
             except ValueError:
@@ -87,7 +87,7 @@ class ArtifactStore:
         version: int | None,
         remaining: int = references.MAX_DEPTH,
     ) -> Opened | None:
-        """The same, to be read in parts."""
+        """Like `load`, but to be read in parts."""
         document = await self.versions.find(key, version, whole=True)
         if document is None:
             return None
@@ -107,7 +107,7 @@ class ArtifactStore:
         return Opened(key, document, None, extent_of(document))
 
     async def scopes(self) -> list[Scope]:
-        """All that have an artifact."""
+        """All scopes that have an artifact."""
         found = await self.container.query(WITH_VERSIONS, {})
         return [Scope(each["app_name"], each["user_id"], each.get("session_id")) for each in found]
 
@@ -123,7 +123,7 @@ class ArtifactStore:
         return None if found is None else artifact_version(key, found)
 
     async def settle(self) -> None:
-        """Nothing is for others."""
+        """Does nothing: this store has nothing to hand over."""
 
     async def close(self) -> None:
         for bodies in self._bodies.values():

@@ -1,4 +1,4 @@
-"""The artifact store as an account opens it: one on each event loop that needs it."""
+"""How an account opens artifact stores: one for each event loop that needs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cosmosservice.artifacts.store import ArtifactStore
 
 
-# Operations of a few small requests. The others take as long as their payloads need.
+# Operations with a few small requests. Others take as long as their payloads need.
 _BOUNDED = frozenset(
     {"list_artifact_keys", "list_versions", "list_artifact_versions", "get_artifact_version"}
 )
@@ -23,7 +23,7 @@ _BOUNDED = frozenset(
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes. Tests use small ones."""
+    """Limits in bytes. Tests use small ones."""
 
     inline: int | None = None
     piece: int | None = None
@@ -66,7 +66,7 @@ class ArtifactStores:
         piece = self._sizes.blob_piece or PIECE_BYTES
         opened = BlobBodies.open(where, self._container, credential, piece)
         try:
-            # A key may create containers, as in Cosmos DB; an identity is given one.
+            # A key may create containers, as in Cosmos DB; an identity needs an existing one.
             if is_connection_string(where) and connection.creates_containers:
                 await opened.ensure()
         except BaseException:

@@ -1,4 +1,4 @@
-"""Artifacts in parts, as sources and as readers: a few pieces in memory, whatever the size."""
+"""Reads and writes artifacts in parts: only a few pieces are in memory, whatever the size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Source = AsyncIterable[bytes] | Iterable[bytes] | IO[bytes]
 
 
 async def blocks(source: Source, size: int) -> AsyncIterator[bytes]:
-    """The bytes of a source in blocks of one size, but for the last one."""
+    """The bytes of a source in blocks of one size, except the last one."""
     held = bytearray()
     async for each in _parts(source, size):
         if not isinstance(each, bytes | bytearray | memoryview):
@@ -51,7 +51,7 @@ async def _parts(source: Source, size: int) -> AsyncIterator[bytes]:
         return
     while True:
         found = await asyncio.to_thread(read, size)
-        if asyncio.iscoroutine(found):  # a file of an asynchronous library
+        if asyncio.iscoroutine(found):  # a file object of an asynchronous library
             found = await found
         if not found:
             return

@@ -1,4 +1,4 @@
-"""Erasing a scope for good, and sweeping up what saves and deletes that were cut short left."""
+"""Erases a scope for good, and removes what interrupted saves and deletes left behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cosmosservice.artifacts.payloads import Payloads
 from cosmosservice.artifacts.versions import ALL
 from cosmosservice.errors import UnavailableError
 
-Progress = Callable[[int, int], None]  # (scopes done, scopes in all)
+Progress = Callable[[int, int], None]  # (scopes done, total scopes)
 
 _ROUNDS = 10
 NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE c.document_type = '{VERSION}'"
@@ -53,7 +53,7 @@ class ArtifactPurgeReport:
 
     artifacts: int = 0
     versions: int = 0
-    payloads: int = 0  # of those that were not in a version document
+    payloads: int = 0  # those outside version documents
 
     def add(self, other: ArtifactPurgeReport) -> None:
         self.artifacts += other.artifacts
@@ -63,13 +63,13 @@ class ArtifactPurgeReport:
 
 @dataclass
 class SweepReport:
-    """What a sweep removed: nothing that is in use."""
+    """What a sweep removed. It removes nothing that is in use."""
 
-    scopes: int = 0  # that were looked at
+    scopes: int = 0  # that were examined
     payloads: int = 0
     pieces: int = 0  # documents or blobs, of those payloads or without any
     deletions: int = 0  # that were finished
-    names: int = 0  # of which the last trace was removed
+    names: int = 0  # whose last trace was removed
 
 
 class Sweeping:
@@ -115,8 +115,8 @@ class Sweeping:
         return bool(await self._container.query(LEFT, {}, scope.partition))
 
     async def scopes_of_user(self, app_name: str, user_id: str) -> list[Scope]:
-        """The user's own, and those of sessions that have something. Probes first, in every range:
-        what others have saved is not overlooked because a replica lags."""
+        """The user's own scope, and those of sessions with artifacts. Probes every range first, so
+        that a lagging replica does not hide what other processes have saved."""
         await self._container.probe_everywhere()
         found = await self._container.query(OF_USER, {"app": app_name, "user": user_id})
         sessions = sorted({str(each["session_id"]) for each in found})
@@ -125,7 +125,7 @@ class Sweeping:
     # --- sweeping
 
     async def sweep(self, progress: Progress | None = None) -> SweepReport:
-        """Looks at every scope that has anything a save or a delete may have left."""
+        """Examines every scope in which a save or a delete may have left something."""
         report = SweepReport()
         unfinished = await self._container.query(UNFINISHED, {})
         found = await self._container.query(SWEPT, {})

@@ -1,7 +1,7 @@
-"""The versions of a name: places in a log, of which each is taken once.
+"""The versions of a name: places in a log, each of which is taken once.
 
-What a process knows of a name is a guess, and creating decides: whoever finds the place taken looks
-again. So a save of a name that nobody else has changed since is one request.
+What a process knows of a name is a guess, and the create decides: if the place is taken, the
+process reads again. So a save takes one request if no other process has changed the name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts.documents import TOMBSTONE, VERSION
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, place_of
 
-# How long a guess is good, in seconds, and for how many names. Much shorter than freed places stay
+# How long a guess is kept, in seconds, and for how many names. Much shorter than freed places stay
 # blocked (documents.BLOCKED_TTL).
 _GUESS_SECONDS = 600
 _MAX_GUESSES = 10_000
@@ -39,7 +39,7 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a version can go. With an etag, in place of what is there: the end of a deletion."""
+    """Where a version can go. With an etag, it replaces the document there: a tombstone or stub."""
 
     number: int
     version: int
@@ -47,7 +47,7 @@ class Place:
 
 
 class Versions:
-    """Reads the places of names, and remembers what comes next. Lives on one event loop."""
+    """Reads the places of names, and caches the next place. Lives on one event loop."""
 
     def __init__(self, container: Container) -> None:
         self._container = container
@@ -63,7 +63,7 @@ class Versions:
         return found[0]
 
     def taken(self, key: ArtifactKey, place: Place) -> None:
-        """A version of ours is there now."""
+        """Notes that this process has stored a version there."""
         known = (key.partition, key.filename)
         self._next[known] = (
             Place(place.number + 1, place.version + 1),
@@ -79,11 +79,11 @@ class Versions:
     # --- what is there
 
     async def head(self, key: ArtifactKey) -> Document | None:
-        """The last place, whatever is there: without the payload."""
+        """The document at the last place, of any type, without the payload."""
         return await self._one(LATEST_META, key)
 
     async def at(self, key: ArtifactKey, place: Place) -> Document | None:
-        """What is at a place: without the payload."""
+        """The document at a place, without the payload."""
         parameters = {"id": key.place_id(place.number)}
         text = f"SELECT {_META} FROM c WHERE c.id = @id"
         found = await self._container.query(text, parameters, key.partition)
@@ -99,7 +99,7 @@ class Versions:
         found = _live(await self._one(text, key, version=version))
         if found is not None or version < 0:
             return found
-        # Somebody named this version. A replica that does not have it yet must not deny it.
+        # The caller knows of this version. A replica that lacks it must not hide it.
         if not await self._container.probe(key.place_id(0), key.partition):
             return None
         return _live(await self._one(text, key, version=version))
@@ -112,11 +112,11 @@ class Versions:
         return [each for each in alive if each["document_type"] == VERSION]
 
     async def places(self, key: ArtifactKey) -> list[Document]:
-        """Everything of a name in order, dead or alive, without payloads."""
+        """All documents of a name in order, dead or alive, without payloads."""
         return await self._container.query(ALL, key.id_range, key.partition)
 
     async def names(self, scope: Scope) -> list[str]:
-        """Of everything alive in a scope. Every life of a name has one version 0."""
+        """The names of all live artifacts in a scope. Every life of a name has one version 0."""
         ended: dict[str, int] = {}
         begun: list[tuple[str, int, str]] = []
         for body in await self._container.query(NAMES, {}, scope.partition):

@@ -1,1 +1,1 @@
-"""Memories: what was said is kept per user, and found again by words and by meaning."""
+"""Memories: stores what was said, per user, and finds it again by words and by meaning."""

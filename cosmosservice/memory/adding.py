@@ -1,4 +1,4 @@
-"""Adding: creates what is not there yet, in an order that lets the next process know what is."""
+"""Adding: creates missing memories, in an order that shows the next process what is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cosmosservice.memory.entries import Entry
 from cosmosservice.memory.known import Conversation, Known
 from cosmosservice.memory.sharing import join
 
-AT_ONCE: Final = 16  # requests under way
+AT_ONCE: Final = 16  # concurrent requests
 _MOST_COMPLETE: Final = 20
 
 
@@ -31,8 +31,8 @@ class Added:
 
 
 class Adding:
-    """Writes memories. A memory whose id exists, forgotten or not, is left as it is, but belongs to
-    one more session (sharing.py)."""
+    """Writes memories. A memory whose id exists, forgotten or not, keeps its content, but then
+    belongs to one more session (sharing.py)."""
 
     def __init__(self, container: Container, known: Known) -> None:
         self._container = container
@@ -47,12 +47,12 @@ class Adding:
         continues: bool = False,
         others: bool = False,
     ) -> list[Added]:
-        """A session so far, or its last part. Its last memory is written when the others are
-        stored, and says from which one on nothing is missing before it (`complete`): that need not
-        be sent again, by whatever process.
+        """Adds a session so far, or its last part. The last memory is written when the others are
+        stored. Its field `complete` names the first memory from which on none is missing, so that
+        no process needs to send those again.
 
-        With `continues`, the caller knows that these follow what is stored; with `others`, that
-        some may have been stored by another process since.
+        With `continues`, the caller knows that these follow the stored ones; with `others`, that
+        another process may have stored some of them.
         """
         if not entries:
             return []
@@ -78,7 +78,7 @@ class Adding:
     async def events(
         self, owner: Owner, session_id: str | None, entries: Sequence[Entry]
     ) -> list[Added]:
-        """Some events, after those that their session has already."""
+        """Adds events after those that their session already has."""
         if not entries:
             return []
         if session_id is None:
@@ -91,7 +91,7 @@ class Adding:
         return await self._add_all(owner, session_id, name, conversation, new)
 
     async def alone(self, owner: Owner, entries: Sequence[Entry]) -> list[Added]:
-        """Memories that belong to no conversation: none is the neighbour of another."""
+        """Adds memories that belong to no conversation and so have no neighbours."""
 
         def add(entry: Entry) -> Callable[[], Awaitable[Added | None]]:
             name = secrets.token_hex(8)
@@ -100,8 +100,8 @@ class Adding:
         return await self._together(owner, [add(entry) for entry in entries])
 
     async def _conversation(self, owner: Owner, name: str, *, others: bool = False) -> Conversation:
-        """What is known to be stored of it; by one small query, if this process does not know or
-        `others` may have added to it."""
+        """What is known to be stored of the conversation. Takes one small query if this process
+        does not know, or if `others` may have added to it."""
         known = self._known.conversation(owner.key, name)
         if known is not None and not others:
             return known
@@ -138,7 +138,7 @@ class Adding:
     async def _together(
         self, owner: Owner, work: Sequence[Callable[[], Awaitable[Added | None]]]
     ) -> list[Added]:
-        """A few at a time. If some fail, the others are stored, and the first failure is raised."""
+        """Stores a few at a time. If some fail, stores the others, and raises the first failure."""
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def one(each: Callable[[], Awaitable[Added | None]]) -> Added | None:
@@ -168,7 +168,7 @@ class Adding:
             try:
                 await self._container.create(part)
             except Conflict:
-                continue  # of an earlier attempt
+                continue  # stored by an earlier attempt
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             try:

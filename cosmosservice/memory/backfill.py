@@ -1,4 +1,4 @@
-"""Vectors for memories that have none: the embedder failed when they were added."""
+"""Adds vectors to memories that have none, because the embedder failed when they were added."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EmbedReport:
 async def embed_missing(
     container: Container, vectors: Vectors, owner: str | None, progress: Progress
 ) -> EmbedReport:
-    """Of one owner, or of all."""
+    """Embeds the memories of one owner, or of all."""
     made = await container.query(queries.WITH_VECTOR, {"kind": documents.VECTOR}, owner)
     having = {(each["owner"], each["of"]) for each in made}
     found = await container.query(queries.MEMORIES, {"kind": documents.MEMORY}, owner)

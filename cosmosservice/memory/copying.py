@@ -1,4 +1,4 @@
-"""Puts memories of another store, or events that are memories elsewhere, into this one."""
+"""Copies memories of another store, or events that are memories elsewhere, into this one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Outcomes = Counter[str]
 
 
 async def owners_in(container: Container, apps: Collection[str]) -> list[str]:
-    """Of some apps, or of all: the partitions that hold anything."""
+    """The partitions with data of these apps, or of all apps."""
     if not apps:
         return sorted(map(str, await container.query(queries.OWNERS, {})))
     found = await container.query(queries.OWNERS_WITH_APPS, {})
@@ -35,8 +35,8 @@ async def owners_in(container: Container, apps: Collection[str]) -> list[str]:
 
 
 async def documents_in(container: Container, owner: str) -> list[Document]:
-    """All of an owner but the vectors, in the order in which they may be written: a memory after
-    its parts."""
+    """All documents of an owner except vectors, in the order in which they may be written: a
+    memory after its parts."""
     found = [
         document
         async for page in container.pages(queries.DOCUMENTS, {}, owner)
@@ -47,7 +47,7 @@ async def documents_in(container: Container, owner: str) -> list[Document]:
 
 
 async def put_documents(container: Container, found: Sequence[Document]) -> Outcomes:
-    """Creates what is not there, reads it again, and says how many memories were what."""
+    """Creates the missing documents, reads them again, and counts the memories by outcome."""
     outcomes = Outcomes()
     for document in found:
         outcome = await _put(container, document)
@@ -59,7 +59,7 @@ async def put_documents(container: Container, found: Sequence[Document]) -> Outc
 async def _put(container: Container, document: Document) -> str:
     body = {name: value for name, value in document.items() if not name.startswith("_")}
     if isinstance(document.get("ttl"), int) and document["ttl"] > 0:
-        # What is left of its time.
+        # The remaining time to live.
         body["ttl"] = int(document["_ts"] + document["ttl"] - time.time())
         if body["ttl"] < 1:
             return EXPIRED
@@ -82,7 +82,7 @@ async def _put(container: Container, document: Document) -> str:
 async def put_events(
     store: MemoryStore, owner: Owner, sessions: Mapping[str | None, Sequence[Event]]
 ) -> Outcomes:
-    """Adds events by session, reads them again, and says how many were what."""
+    """Adds events by session, reads them again, and counts them by outcome."""
     outcomes = Outcomes()
     for session_id, events in sessions.items():
         entries = event_entries(events, None, None)

@@ -27,7 +27,7 @@ MEMORIES_CONTAINER: Final = ContainerDefinition(
 
 
 def with_vectors(dimensions: int) -> ContainerDefinition:
-    """The container, with what a search by vectors needs."""
+    """The container, with the policies that a search by vectors needs."""
     policy = MEMORIES_CONTAINER.indexing_policy
     return dataclasses.replace(
         MEMORIES_CONTAINER,

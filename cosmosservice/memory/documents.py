@@ -1,19 +1,19 @@
-"""What is stored: one partition for each user of an app, and the documents in it.
+"""The stored documents: one partition for each user of an app.
 
     id         e.<id of the memory>      created once: creating it again fails, so that adding a
                                          memory twice stores it once
     kind       memory | forgotten | part | vector
     owner      app and user: the partition key
     session_id the session that added it first; `also_in` names others that have it too
-    at         conversation . place      where in its conversation the memory stands
+    at         conversation . place      the memory's place in its conversation
     tokens     the words that it is found by, "#" + at, and "@" + a word of its author's name
-    counts     how often it has those that it has more than once
+    counts     the number of times, for words that occur more than once
     length     how many words it has
-    content    as ADK has it, or `chunks`: how many parts hold it
+    content    in ADK's form; or `chunks`: how many parts hold it
 
-Parts and vectors say `of` which memory they are, and `beside` which place they belong to.
+In parts and vectors, `of` names the memory, and `beside` its place.
 A forgotten memory keeps its id and place, and nothing of what was said. Parts (`<id>.c0.…`,
-`<id>.w1`) hold what is too large for the memory itself, and are written before it. A vector
+`<id>.w1`) hold what is too large for the memory's document, and are written before it. A vector
 (`<id>.v`) is written after it.
 """
 
@@ -40,16 +40,16 @@ VECTOR: Final = "vector"
 
 PROBED: Final = "probe"  # an id that no document has
 
-# A search reads the documents that match. What is larger than this is kept beside them.
+# A search reads the documents that match. Anything larger than this goes into parts.
 INLINE_BYTES: Final = 4_096
 CHUNK_CHARACTERS: Final = 1_000_000
 TOKENS_OF_A_DOCUMENT: Final = 1_000
 
-_LONGEST_NAME: Final = 900  # of an id or of an owner; beyond that their hash stands for them
+_LONGEST_NAME: Final = 900  # of an id or an owner; a longer one is replaced by its hash
 
 
 def text_of(name: str, value: object) -> str:
-    """A name that comes from outside, checked."""
+    """Checks a name that comes from outside."""
     if not isinstance(value, str):
         raise InvalidIdError(f"{name} must be a string, not {type(value).__name__}.")
     try:
@@ -62,7 +62,7 @@ def text_of(name: str, value: object) -> str:
 
 
 def _bounded(text: str) -> str:
-    """`escape` never yields an equals sign, so that no text is another one's hash."""
+    """`escape` never yields an equals sign, so no text equals the hash of another."""
     if len(text) <= _LONGEST_NAME:
         return text
     return "=" + hashlib.sha256(text.encode()).hexdigest()
@@ -98,7 +98,7 @@ def place_in(conversation: str, place: int) -> str:
 
 
 def places_of(conversation: str) -> tuple[str, str]:
-    """Not greater than any place of the conversation, and greater than all of them."""
+    """A lower bound of the places of a conversation, and an exclusive upper bound."""
     return f"{conversation}.", f"{conversation}/"
 
 
@@ -110,7 +110,7 @@ def parse_place(at: str) -> tuple[str, int]:
 def split_large(
     document: Document, content: Any, tokens: list[str], counts: Mapping[str, int]
 ) -> list[Document]:
-    """Puts content and tokens into the document. Returns the parts for what has no room in it."""
+    """Puts content and tokens into the document. Returns parts with what does not fit."""
     parts: list[Document] = []
     raw = to_json(content)
     if wire_size(raw) <= INLINE_BYTES:
@@ -120,7 +120,7 @@ def split_large(
         chunks = [
             packed[at : at + CHUNK_CHARACTERS] for at in range(0, len(packed), CHUNK_CHARACTERS)
         ]
-        # The hash: what a failed attempt with another content left behind is not taken for ours.
+        # The hash keeps us from taking the parts of a failed attempt with other content for ours.
         digest = hashlib.sha256(raw).hexdigest()[:16]
         document |= {"chunks": len(chunks), "sha256": digest}
         parts += [
@@ -162,17 +162,17 @@ def chunk_ids(document: Document) -> list[str]:
 
 
 def chunks_beside(main_id: str) -> tuple[str, str]:
-    """Not greater than the id of any chunk of a memory, and greater than all of them."""
+    """A lower bound of the ids of a memory's chunks, and an exclusive upper bound."""
     return f"{main_id}.c", f"{main_id}.d"
 
 
 def joined(chunks: list[str]) -> Any:
-    """The content that `split_large` has cut."""
+    """The content that `split_large` has split."""
     return from_json(zlib.decompress(base64.b64decode("".join(chunks))))
 
 
 def beside(main_id: str) -> tuple[str, str]:
-    """Not greater than the id of any document that belongs to a memory, and greater than all."""
+    """A lower bound of the ids of a memory's parts and vector, and an exclusive upper bound."""
     return f"{main_id}.", f"{main_id}/"
 
 
@@ -181,7 +181,7 @@ def vector_id(main_id: str) -> str:
 
 
 def forgotten(document: Document, moment: str) -> Document:
-    """What stays of a memory: nothing that was said, and an id that cannot be created again."""
+    """What remains of a memory: no content, and an id that cannot be created again."""
     kept = ("id", "owner", "at", "session_id", "also_in", "complete", "schema_version")
     return {name: document[name] for name in kept if name in document} | {
         "kind": FORGOTTEN,

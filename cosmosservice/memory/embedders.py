@@ -1,9 +1,9 @@
-"""Ready embedders: google-genai, which comes with ADK, and Azure OpenAI.
+"""Ready-made embedders: google-genai, which comes with ADK, and Azure OpenAI.
 
     CosmosMemoryService(embedder=GenaiEmbedder())
     CosmosMemoryService(embedder=AzureOpenAIEmbedder("my-deployment", dimensions=1536))
 
-Any `async (texts) -> vectors` will do instead.
+Any other `async (texts) -> vectors` works too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cosmosservice.errors import ConfigurationError
 
 
 class _PerLoop:
-    """A client for each event loop: their connections belong to one."""
+    """A client for each event loop, because its connections belong to that loop."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -53,7 +53,7 @@ class GenaiEmbedder:
 
 class AzureOpenAIEmbedder:
     """Embeddings of a deployment on Azure OpenAI. The client is openai's AsyncAzureOpenAI, with
-    AZURE_OPENAI_ENDPOINT, AZURE_OPENAI_API_KEY and OPENAI_API_VERSION, or one that is given."""
+    AZURE_OPENAI_ENDPOINT, AZURE_OPENAI_API_KEY and OPENAI_API_VERSION, or a given client."""
 
     def __init__(self, deployment: str, *, dimensions: int = 1536, client: Any = None) -> None:
         self.model = deployment

@@ -1,7 +1,7 @@
 """Embedding: vectors of what was said, made by the application's model.
 
-A vector is a document of its own beside its memory: a search by words does not read it, and one
-that could not be made is made later.
+A vector is a separate document next to its memory. A search by words does not read it, and a
+vector that could not be made can be added later.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ logger = logging.getLogger("cosmosservice")
 Embedder = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
 """Vectors of texts, in their order. It may have the attributes `model` and `dimensions`."""
 
-MOST_CHARACTERS: Final = 8_000  # of a text: what models take
+MOST_CHARACTERS: Final = 8_000  # of a text: what models accept
 AT_ONCE: Final = 64  # texts
 
-# In a partition that no owner has: the text of its key is never escaped from names.
+# In a partition that no owner has: escaped names never give this key.
 _SETTINGS: Final = {"id": "embedder", "owner": "="}
 
 
@@ -47,13 +47,13 @@ async def embedded(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
         if len(vectors) != len(some):
             raise EmbedderFailed(f"{len(vectors)} vectors for {len(some)} texts")
         if not all(each and all(map(math.isfinite, each)) for each in vectors):
-            raise EmbedderFailed("a vector that is empty or has numbers that are none")
+            raise EmbedderFailed("a vector that is empty or has invalid numbers")
         found += vectors
     return found
 
 
 async def dimensions_of(embedder: Embedder) -> int:
-    """What the embedder says, or else the length of a first vector."""
+    """The embedder's `dimensions`, or else the length of a first vector."""
     told = getattr(embedder, "dimensions", None)
     if isinstance(told, int) and told > 0:
         return told
@@ -68,7 +68,7 @@ async def dimensions_of(embedder: Embedder) -> int:
 
 
 def check_policy(name: str, dimensions: int, properties: Any) -> None:
-    """Raises if the container cannot hold such vectors."""
+    """Raises an error if the container cannot hold such vectors."""
     policy = properties.get("vectorEmbeddingPolicy") or {}
     made_for = [
         each.get("dimensions")
@@ -97,7 +97,7 @@ class Vectors:
         self._model = getattr(embedder, "model", None)
 
     async def check_model(self) -> None:
-        """Records whose vectors these are, or raises if they are another model's."""
+        """Stores which model makes the vectors. Raises an error if another model made them."""
         if not isinstance(self._model, str):
             return
         record = {**_SETTINGS, "model": self._model, "dimensions": self._dimensions}
@@ -114,8 +114,8 @@ class Vectors:
                 ) from None
 
     async def add(self, memories: Sequence[tuple[Document, str]]) -> int:
-        """Embeds what memories say, and stores it. Returns how many it could: a failure is no
-        reason to lose the memories themselves."""
+        """Embeds the texts of memories, and stores the vectors. Returns the number of successes: a
+        failure is no reason to lose the memories themselves."""
         chosen = [(document, text) for document, text in memories if text]
         if not chosen:
             return 0
@@ -150,7 +150,7 @@ class Vectors:
             await self.container.create(made)
         except Conflict:
             return
-        # It may have been forgotten meanwhile. Then this is all that is left of what it said.
+        # The memory may have been forgotten meanwhile. Then the vector must not outlive it.
         try:
             await self.container.probe(main_id, owner)
             found = await self.container.read(main_id, owner)

@@ -26,7 +26,7 @@ from cosmosservice.memory.words import names_of, words_of
 TTL: Final = "ttl"
 LONGEST_TTL: Final = 2**31 - 1
 _QUESTION: Final = re.compile(r"\?(?!\w)|[？؟]")  # a URL has one in the middle of a word
-_LARGE: Final = 20_000  # characters whose words are better looked for on another thread
+_LARGE: Final = 20_000  # characters from which words are extracted on another thread
 
 
 @dataclass
@@ -82,12 +82,12 @@ class Entry:
 
 
 def is_question(text: str) -> bool:
-    """Whether what follows is likely to be its answer."""
+    """Whether the next memory is likely to be its answer."""
     return _QUESTION.search(text) is not None
 
 
 def text_in(content: types.Content | None) -> str:
-    """What was said: not what the model thought, nor what tools were given or returned."""
+    """What was said, without the model's thoughts and the arguments and results of tools."""
     parts = (content.parts if content is not None else None) or []
     said = (part.text.strip() for part in parts if part.text and not part.thought)
     return "\n".join(text for text in said if text)
@@ -120,7 +120,7 @@ def event_entries(
 def memory_entries(
     memories: Sequence[MemoryEntry], metadata: Mapping[str, object] | None, ttl: int | None
 ) -> list[Entry]:
-    """Entries as they are. One without an id gets one, and one without a time is of now."""
+    """Entries as given. One without an id gets a new id, one without a time the current time."""
     now = time.time()
     made = []
     for memory in memories:
@@ -161,7 +161,7 @@ def memory_of(document: Document, content: Any) -> MemoryEntry:
 def iso(moment: float) -> str:
     try:
         return datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat()
-    except (ValueError, OverflowError, OSError):  # no time of this calendar
+    except (ValueError, OverflowError, OSError):  # not a valid date
         return str(moment)
 
 
@@ -179,7 +179,7 @@ def check_ttl(ttl: object) -> int | None:
 def _without_ttl(
     metadata: Mapping[str, object] | None, ttl: int | None
 ) -> tuple[Document, int | None]:
-    """What is kept of the custom metadata, and for how long: `ttl` in it is for this service."""
+    """The custom metadata to store, and the ttl: `ttl` in the metadata is for this service."""
     kept = dict(metadata or {})
     if TTL in kept:
         ttl = check_ttl(kept.pop(TTL))

@@ -18,12 +18,12 @@ from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.sharing import leave
 
 _AT_ONCE: Final = 16
-_ROUNDS: Final = 10  # of a purge that always finds something new
+_ROUNDS: Final = 10  # after which a purge that still finds new memories gives up
 
 
 @dataclass(frozen=True)
 class MemoryPurgeReport:
-    """How many documents a purge erased, by what they were."""
+    """How many documents a purge erased, by kind."""
 
     memories: int = 0
     forgotten: int = 0
@@ -40,8 +40,8 @@ class Forgetting:
         self._container = container
 
     async def forget(self, owner: Owner, memory_id: str) -> bool:
-        """Removes the content. What is left keeps the memory from being added again. Returns
-        whether there was such a memory."""
+        """Removes the content. The remaining document keeps the memory from being added again.
+        Returns whether there was such a memory."""
         document_id = documents.document_id(memory_id)
         if not await self._container.probe(document_id, owner.key):
             return False
@@ -58,10 +58,10 @@ class Forgetting:
                 try:
                     await self._container.replace(left, found["_etag"])
                 except PreconditionFailed:
-                    continue  # others change it too
+                    continue  # another process changed it too
                 except NotFound:
                     return False
-            # Also if it was forgotten before: whoever did it may not have come to this.
+            # Even if it was forgotten before: that call may have been interrupted before this.
             first, end = documents.beside(document_id)
             beside = await self._container.query(
                 queries.BESIDE, {"first": first, "end": end}, owner.key
@@ -79,12 +79,12 @@ class Forgetting:
             text, parameters = queries.ALL_IN_SESSION, {"session_id": session_id}
         erased: Counter[str] = Counter()
         for _ in range(_ROUNDS):
-            # Nothing that others have added is overlooked because a replica lags.
+            # A lagging replica must not hide memories that other processes have added.
             await self._container.probe(documents.PROBED, owner.key)
             found = await self._container.query(text, parameters, owner.key)
             if not found:
                 break
-            # Memories first: what stands beside a memory is not found without it.
+            # Memories first: without its memory, a search no longer finds a part or a vector.
             found.sort(key=lambda each: each.get("kind") != documents.MEMORY)
             if session_id is not None:
                 found = await leave(self._container, owner, session_id, found)
@@ -103,7 +103,7 @@ class Forgetting:
         )
 
     async def _delete(self, owner: Owner, found: Sequence[Document]) -> set[str]:
-        """Deletes these, unless they have another etag by now. Returns the ids of those."""
+        """Deletes these, except those whose etag has changed. Returns the ids of those."""
         limit = asyncio.Semaphore(_AT_ONCE)
         gone: set[str] = set()
 

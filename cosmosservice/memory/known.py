@@ -1,4 +1,4 @@
-"""What this process knows: which memories are stored, and what it answered a moment ago."""
+"""What this process knows: which memories are stored, and its recent answers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MOST_OWNERS: Final = 10_000
 
 
 FIRST_PLACE: Final = 1_000_000
-"""Of what is added first. A session may be added without its beginning, which comes later."""
+"""The place of the first memory added. Those before it in the session may be added later."""
 
 
 @dataclass
 class Conversation:
-    """One session: the documents that are certain to be stored, and the next place in it."""
+    """One session: the documents that are known to be stored, and the next place in it."""
 
     next_place: int = FIRST_PLACE
     stored: dict[str, int] = field(default_factory=dict)  # document id → place
-    # The first and the last of documents between which nothing of the session is missing.
+    # The first and last document of a run in which no memory of the session is missing.
     complete: list[tuple[str, str]] = field(default_factory=list)
 
     def note(self, document_id: str, place: int) -> None:
@@ -33,8 +33,8 @@ class Conversation:
         self.next_place = max(self.next_place, place + 1)
 
     def begin_of(self, ids: Sequence[str], *, continues: bool) -> str:
-        """From which document on nothing is missing up to the last of these, once they are stored.
-        With `continues`, they are known to follow what is stored."""
+        """The document from which on none is missing up to the last of these, once they are stored.
+        With `continues`, they are known to follow the stored ones."""
         given = set(ids)
         for first, last in reversed(self.complete):
             follows = continues and self.stored.get(last) == self.next_place - 1
@@ -43,12 +43,13 @@ class Conversation:
         return ids[0]
 
     def placed(self, ids: Sequence[str]) -> list[tuple[int, bool]]:
-        """The place of each of a session's documents, and whether it is certain to be stored."""
+        """The place of each of a session's documents, and whether it is known to be stored."""
         known = {at: self.stored[each] for at, each in enumerate(ids) if each in self.stored}
         for first, last in self.complete:
             if last in ids:
                 end = ids.index(last)
-                # Without its first one, these all come after it: a session grows at its end.
+                # If the run's first is not among these, all of these come after it: a session
+                # grows at its end.
                 begin = ids.index(first) if first in ids else 0
                 for at in range(begin, end):
                     known.setdefault(at, self.stored[last] - (end - at))
@@ -64,7 +65,7 @@ class Conversation:
 
 
 class Known:
-    """Of all event loops of a service: what is known on one is known on all."""
+    """Shared by all event loops of a service."""
 
     def __init__(self, repeat_seconds: float) -> None:
         self._repeat_seconds = repeat_seconds
@@ -73,7 +74,7 @@ class Known:
         self._answers: OrderedDict[Hashable, tuple[float, str, Any]] = OrderedDict()
         self._versions: OrderedDict[str, int] = OrderedDict()
         self._version = 0
-        self._oldest = 0  # the version of every owner who is not among them
+        self._oldest = 0  # the version of every owner not listed there
 
     # --- what is stored
 
@@ -85,7 +86,7 @@ class Known:
             return found
 
     def learn(self, owner: str, name: str, conversation: Conversation) -> Conversation:
-        """Keeps it, unless another loop was faster. The one used longest ago goes first."""
+        """Keeps it, unless another loop was faster. The least recently used is dropped first."""
         with self._guard:
             found = self._conversations.setdefault((owner, name), conversation)
             while len(self._conversations) > 1 and (
@@ -98,12 +99,12 @@ class Known:
     # --- what was answered
 
     def version(self, owner: str) -> int:
-        """Changes whenever this process changes something of the owner's."""
+        """Changes whenever this process changes the owner's memories."""
         with self._guard:
             return self._versions.get(owner, self._oldest)
 
     def changed(self, owner: str, *, erased: bool = False) -> None:
-        """Forgets the answers of an owner; with `erased`, also what was stored."""
+        """Drops the cached answers of an owner; with `erased`, also what is known to be stored."""
         with self._guard:
             self._version += 1
             self._versions[owner] = self._version
@@ -124,7 +125,7 @@ class Known:
             return found[2]
 
     def answered(self, owner: str, question: Hashable, answer: Any, version: int) -> None:
-        """Keeps an answer, unless something was changed while it was looked for."""
+        """Caches an answer, unless the owner's memories changed during the search."""
         with self._guard:
             if self._repeat_seconds <= 0 or self._versions.get(owner, self._oldest) != version:
                 return

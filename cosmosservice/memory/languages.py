@@ -1,8 +1,8 @@
 """Languages: which one a text is in, its stop words, and the stems of its words.
 
-Stems are those of Snowball, stop words those of the package stop-words. Its English list is far
-longer than the others and has words in it that people ask for (computer, home, fire, year): for
-English only the function words count.
+Stems come from Snowball, stop words from the package stop-words. Its English list is far longer
+than the others and includes words that people ask for (computer, home, fire, year). So for English
+only function words count as stop words.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import stop_words
 
 DEFAULT: Final = "english"
 
-# What a few words without any stop word may be in. Every language costs a little time.
+# Languages to try for a few words without a stop word. Each costs a little time.
 COMMON: Final = ("french", "german", "italian", "portuguese", "spanish")
 
 _CERTAIN: Final = 2  # stop words
 
-# Of scripts that are written by one of the languages, or mostly.
+# Scripts that are used by only one of the languages, or mostly by one.
 _OF_SCRIPT: Final = {
     "CYRILLIC": "russian",
     "GREEK": "greek",
@@ -50,7 +50,7 @@ _ENGLISH: Final = """
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Those with both stems and stop words."""
+    """The languages with both stems and stop words."""
     known = set(snowballstemmer.algorithms()) & set(stop_words.AVAILABLE_LANGUAGES)
     return tuple(sorted(known))
 
@@ -67,7 +67,7 @@ def stop_words_of(language: str) -> frozenset[str]:
 
 @cache
 def _speakers() -> dict[str, tuple[str, ...]]:
-    """Which languages have a word among their stop words."""
+    """For each stop word, the languages that have it."""
     by_word: dict[str, list[str]] = {}
     for language in languages():
         for word in stop_words_of(language):
@@ -76,8 +76,8 @@ def _speakers() -> dict[str, tuple[str, ...]]:
 
 
 def candidates(words: Iterable[str]) -> tuple[list[str], bool]:
-    """The languages whose stop words a text has most of, and whether that is certain: a word of one
-    language may well be a stop word of another, as "cat" is in Romanian."""
+    """The languages with the most stop words in the text, and whether that is certain: a word of
+    one language may be a stop word of another, as "cat" is in Romanian."""
     speakers = _speakers()
     votes: Counter[str] = Counter()
     for word in words:
@@ -88,7 +88,7 @@ def candidates(words: Iterable[str]) -> tuple[list[str], bool]:
 
 
 def language_of(words: Iterable[str]) -> str:
-    """One language for a text. English where nothing speaks for another one."""
+    """The language of a text. English if nothing suggests another one."""
     found, certain = candidates(words)
     return DEFAULT if not certain or DEFAULT in found else found[0]
 
@@ -100,7 +100,7 @@ def _stemmer(language: str) -> Any:
 
 @lru_cache(maxsize=100_000)
 def stem(word: str, language: str) -> str:
-    """The stem of a word of this language; a word of another script than Latin is stemmed by the
+    """The stem of a word in this language. A word in a script other than Latin is stemmed by the
     language of its script."""
     if not word.isascii():
         script = unicodedata.name(word[0], "").partition(" ")[0]

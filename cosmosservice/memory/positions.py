@@ -1,4 +1,4 @@
-"""Where followers of the live feed are: a document for each of them, in a partition of its own."""
+"""The positions of followers of the live feed: a document for each, in a separate partition."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from cosmosservice.account.failures import Conflict, NotFound, PreconditionFaile
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
 
-_PARTITION: Final = "="  # which no owner has: see embedding
+_PARTITION: Final = "="  # no owner has this name: see embedding
 _KIND: Final = "position"
 
 
 class Positions:
-    """Of one container. Followers are told apart by the names that they give themselves."""
+    """The positions in one container. Followers choose their own names, which tell them apart."""
 
     def __init__(self, container: Container) -> None:
         self._container = container
 
     async def get(self, name: str) -> str | None:
-        """In its newest version: what is read again is added again."""
+        """The newest version: after an old position, events would be added again."""
         document_id = f"{_KIND}.{name}"
         await self._container.probe(document_id, _PARTITION)
         try:
@@ -32,8 +32,8 @@ class Positions:
         return position if isinstance(position, str) else None
 
     async def put(self, name: str, position: str) -> None:
-        """Of several followers of one name the last one counts. That is safe: each keeps only a
-        position up to which it has added everything."""
+        """If several followers have the same name, the last write wins. That is safe: each stores
+        only a position up to which it has added everything."""
         document: Document = {
             "id": f"{_KIND}.{name}",
             "owner": _PARTITION,

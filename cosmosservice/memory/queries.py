@@ -1,6 +1,6 @@
 """The texts of all queries. They are constants: no value is ever part of one.
 
-A query by tokens has a fixed number of them. Those that are not needed repeat the first one.
+A query by tokens has a fixed number of parameters. Unused ones repeat the first token.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ NEAREST_IN_SESSION: Final = (
     f" WHERE c.kind = @kind{IN_SESSION} ORDER BY VectorDistance(c.embedding, @vector)"
 )
 
-# The last ones of a conversation, the last first. One of them nearly always says `complete`.
+# The last memories of a conversation, the last first. One of them nearly always has `complete`.
 TAIL: Final = (
     "SELECT TOP 20 c.id, c.at, c.complete FROM c WHERE c.at >= @first AND c.at < @end"
     " ORDER BY c.at DESC"
@@ -103,12 +103,12 @@ DOCUMENTS: Final = "SELECT * FROM c"
 
 
 def slots(count: int) -> int:
-    """The smallest number of tokens of a query that has room for so many."""
+    """The number of parameters of the smallest query that takes this many tokens."""
     return next(size for size in (8, 16, 24, 60) if count <= size)
 
 
 def filled(tokens: Sequence[str]) -> dict[str, Any]:
-    """The parameters of these tokens, which are at least one and at most MOST_TOKENS."""
+    """The parameters for these tokens: at least one, at most MOST_TOKENS."""
     size = slots(len(tokens))
     every = [*tokens, *[tokens[0]] * (size - len(tokens))]
     return {f"t{number}": token for number, token in enumerate(every)}

@@ -1,8 +1,8 @@
-"""Ranking: BM25 over the owner's own memories, and what their neighbours lend them.
+"""Ranking: BM25 over the owner's own memories, plus a share of their neighbours' scores.
 
-An answer such as "Yes, last May!" has none of the words that are asked for. The question before it
-has them. So a memory that matches lends a share of its score to the places around it, and all of it
-to the place after a question.
+An answer such as "Yes, last May!" has none of the words of the query. The question before it has
+them. So a memory that matches gives a share of its score to the places around it, and all of it to
+the place after a question.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cosmosservice.memory.words import AUTHOR, Term
 
 @dataclass(frozen=True)
 class Weights:
-    """What was found on one half of benchmarks/memory; docs/memory.md has what each brings."""
+    """Tuned on one half of benchmarks/memory; docs/memory.md shows the effect of each."""
 
-    saturation: float = 1.2  # k1: how soon a word that is said again counts no more
-    length: float = 0.2  # b: how much more often a long text has to say it
-    # How many memories an owner is taken to have: counting them would cost more than it brings.
+    saturation: float = 1.2  # k1: how soon repeating a word stops counting
+    length: float = 0.2  # b: how much more often a long text must contain a word
+    # The assumed number of an owner's memories: counting them would cost more than it gains.
     memories: float = 1_000.0
-    # What a memory lends to the places around it.
+    # The share of its score that a memory gives to the places around it.
     answer: float = 1.1  # a question to the one after it: the answer is wanted, not the question
     next: float = 0.3  # anything else to the one after it
     previous: float = 0.1
@@ -36,7 +36,7 @@ class Weights:
 
 WEIGHTS: Final = Weights()
 
-_RECIPROCAL: Final = 60  # the usual constant: the first ranks do not count too much
+_RECIPROCAL: Final = 60  # the usual constant, which keeps the first ranks from dominating
 
 
 @dataclass
@@ -48,11 +48,11 @@ class Match:
     time: float
     length: int
     asks: bool
-    having: dict[Term, int]  # how often it has each of the terms that it has
+    having: dict[Term, int]  # the terms that it has, and how often
 
 
 def matches_of(rows: Iterable[Mapping[str, Any]], terms: Sequence[Term]) -> list[Match]:
-    """One for each memory, of rows of which a large memory has several."""
+    """One match for each memory. A large memory has several rows."""
     terms_of: dict[str, list[Term]] = defaultdict(list)
     for term in terms:
         for token in term:
@@ -75,7 +75,7 @@ def matches_of(rows: Iterable[Mapping[str, Any]], terms: Sequence[Term]) -> list
 
 
 def rarity(having: float, weights: Weights) -> float:
-    """What a word is worth that so many memories have."""
+    """The weight of a word that this many memories have."""
     return math.log(1 + weights.memories / (having + 0.5))
 
 
@@ -109,7 +109,7 @@ class Ranked:
     direct: Mapping[str, float]  # by document id
 
     def sorted(self, found: Sequence[Document]) -> list[Document]:
-        """Memories by their places; at one place the one that matches better, or is newer."""
+        """Memories by their places; at the same place, the better match or the newer one first."""
         order = {at: number for number, at in enumerate(self.places)}
         last = len(order)
         return sorted(
@@ -129,10 +129,10 @@ NOTHING: Final = Ranked([], {})
 def ranked(
     matches: Sequence[Match], scores: Mapping[str, Mapping[Term, float]], weights: Weights
 ) -> Ranked:
-    """All places that have a score, the best first and of equals the newest.
+    """All places that have a score, the best first; of equal ones, the newest first.
 
-    A term counts once for a place: what is said there itself, or what a neighbour lends, whichever
-    is more. Otherwise a long talk about one thing would lift itself above everything else.
+    A term counts once for a place: by the memory there or by a neighbour's share, whichever is
+    more. Otherwise a long conversation about one topic would rank above everything else.
     """
     places: dict[tuple[str, int], dict[Term, float]] = {}
     times: dict[tuple[str, int], float] = {}
@@ -163,7 +163,7 @@ def ranked(
 
 
 def fused(*rankings: Ranked) -> Ranked:
-    """Several rankings as one, by reciprocal rank: what stands high in any of them stands high."""
+    """Combines rankings by reciprocal rank: a place that is high in any of them stays high."""
     scores: dict[str, float] = defaultdict(float)
     direct: dict[str, float] = {}
     for ranking in rankings:

@@ -1,11 +1,11 @@
 """Searching: the matching memories' words, their ranking, and the contents of the hits.
 
     1  which memories have one of the words?   their small fields, the newest CANDIDATES of them
-    2  if there were more: the same for the rarer words, so that a common one hides nothing
+    2  if there were more: the same for the rarer words, so that a common one does not hide them
     3  the contents of the best places
 
-Places are ranked before anybody knows whether there is a memory in each of them: the third query
-finds out, and reads the content with it.
+Places are ranked before it is known whether each has a memory. The third query finds out, and reads
+the content.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from cosmosservice.memory.ranking import (
 from cosmosservice.memory.words import Term, terms_of
 
 ROUNDS: Final = 3
-_AT_LEAST: Final = 3.0  # times as many as a query showed, if there were more
-EVER: Final = 1e300  # seconds: beyond all times
+_AT_LEAST: Final = 3.0  # least ratio of all matches to those returned, if there were more
+EVER: Final = 1e300  # seconds: later than any time
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Filter:
 
     @property
     def of_hits(self) -> dict[str, Any]:
-        """Author and time, as parameters. They are for hits alone: what somebody else asked, or
-        before that time, may lead to the answer."""
+        """Author and time, as parameters. They apply to hits only: a question by another author,
+        or from before that time, may lead to the answer."""
         found: dict[str, Any] = {} if self.author is None else {"author": self.author}
         if self.has_time:
             found["since"] = -EVER if self.since is None else self.since
@@ -65,7 +65,7 @@ class Filter:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether many of the best places may have nothing that may be found."""
+        """Whether the filter may exclude many of the best places."""
         return self.author is not None or self.has_time
 
 
@@ -121,7 +121,7 @@ class Searching:
 
 
 def _asked_for(terms: list[Term]) -> list[Term]:
-    """As many terms as a query takes; of a long text its longest words, which are the rarest."""
+    """As many terms as a query takes; for a long text its longest words, which are the rarest."""
     chosen: list[Term] = []
     tokens: set[str] = set()
     for term in sorted(terms, key=lambda term: -max(map(len, term))):
@@ -136,7 +136,7 @@ def _counted(matches: Sequence[Match]) -> Counter[Term]:
 
 
 def _rarer(terms: Sequence[Term], matches: Sequence[Match]) -> list[Term]:
-    """The rarest of the terms, as many as a quarter of the matches have."""
+    """The rarest terms, as long as together they occur in at most a quarter of the matches."""
     counts = _counted(matches)
     chosen: list[Term] = []
     total = 0
@@ -149,8 +149,8 @@ def _rarer(terms: Sequence[Term], matches: Sequence[Match]) -> list[Term]:
 
 
 def _estimated(rounds: Sequence[tuple[list[Term], list[Match]]]) -> dict[Term, float]:
-    """How many memories have each term. The last round saw all that have one of its terms; from how
-    many of them an earlier one saw follows how much of the others it did not."""
+    """How many memories have each term. The last round found all memories with one of its terms.
+    The share of those that an earlier round found shows how many of the others it missed."""
     having: dict[Term, float] = {}
     scale = 1.0
     seen: set[str] = set()

@@ -1,7 +1,8 @@
 """Memories that several sessions share: a fork has the events of its source, with their ids.
 
 A memory belongs to the session that added it first (`session_id`) and to others that added it
-(`also_in`). Erasing a session erases what no other one has; the rest goes to the next of them.
+(`also_in`). Erasing a session erases the memories that no other session has; the others pass to the
+next of their sessions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cosmosservice.memory.documents import Owner
 
 
 async def join(container: Container, owner: Owner, document_id: str, session_id: str) -> bool:
-    """The memory belongs to this session too. False if it is not there any more."""
+    """Makes the memory belong to this session too. False if it no longer exists."""
     for attempt in CONTENTION:
         await CONTENTION.pause(attempt)
         try:
@@ -45,15 +46,15 @@ def sessions_of(document: Document) -> list[str]:
 async def leave(
     container: Container, owner: Owner, session_id: str, found: Sequence[Document]
 ) -> list[Document]:
-    """Of these documents of a session, lets those go to other sessions that have them too. Returns
-    the rest, which is to be erased."""
+    """Passes those documents of a session that other sessions have too to one of them. Returns the
+    rest, which must be erased."""
     others = {
         each["id"]: [name for name in sessions_of(each) if name != session_id]
         for each in found
         if "of" not in each
     }
     shared = [each for each in found if others.get(each.get("of", each["id"]))]
-    # The memory last: with its session, what stands beside it would not be found again.
+    # The memory last: parts and vectors count as shared only as long as it belongs to this session.
     for each in sorted(shared, key=lambda each: "of" not in each):
         first, *rest = others[each.get("of", each["id"])]
         try:
@@ -64,7 +65,7 @@ async def leave(
                     changed if "of" in each else _also_in(changed, rest), each["_etag"]
                 )
         except (PreconditionFailed, NotFound):
-            continue  # it is found again, or it is gone
+            continue  # the next round finds it again, or it is gone
     return [each for each in found if each not in shared]
 
 

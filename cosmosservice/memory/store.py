@@ -22,13 +22,13 @@ from cosmosservice.memory.searching import Filter, Searching, content_of
 Found = tuple[Document, Any]
 """A memory's document and its content."""
 
-_SPARE: Final = 4  # places that are asked for beyond the limit: not every place has a memory
-_NARROW: Final = 5  # times as many places, if a filter leaves most of them out
+_SPARE: Final = 4  # places to read beyond the limit, since not every place has a memory
+_NARROW: Final = 5  # times as many places, if a filter excludes most of them
 _PAGE: Final = 100
 
 
 class MemoryStore:
-    """What a memory service keeps on one event loop."""
+    """The store of a memory service on one event loop."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class MemoryStore:
         self.vectors = vectors
 
     async def settle(self) -> None:
-        """Nothing is for others."""
+        """Does nothing: this store has nothing to hand over."""
 
     async def close(self) -> None:
-        """Nothing is due: what was acknowledged is stored."""
+        """Does nothing: everything that was acknowledged is stored."""
 
     async def add_session(self, owner: Owner, session_id: str, entries: Sequence[Entry]) -> None:
         await self._embed(await self._adding.session(owner, session_id, entries))
@@ -62,7 +62,7 @@ class MemoryStore:
         continues: bool,
         others: bool,
     ) -> int:
-        """Adds what follows in a session, and says how many memories that were."""
+        """Adds the next events of a session, and returns the number of memories added."""
         added = await self._adding.session(
             owner, session_id, entries, continues=continues, others=others
         )
@@ -78,8 +78,8 @@ class MemoryStore:
         await self._embed(await self._adding.alone(owner, entries))
 
     async def search(self, owner: Owner, query: str, limit: int, chosen: Filter) -> list[Found]:
-        """The best matches with their contents. The same question again costs nothing for a while,
-        unless this process has changed something."""
+        """The best matches with their contents. Repeating a search costs nothing for a while,
+        unless this process has changed the owner's memories."""
         question = (query, limit, chosen)
         answer = self._known.answer(owner.key, question)
         if answer is not None:
@@ -100,7 +100,7 @@ class MemoryStore:
         self, owner: Owner, session_id: str | None, after: float, seen: frozenset[str]
     ) -> list[Found]:
         """The next memories in the order of time; `seen` are those of the time `after`."""
-        if not seen:  # the beginning: a list that ends is complete, even if a replica lags
+        if not seen:  # at the beginning: a list must be complete even if a replica lags
             await self.container.probe(documents.PROBED, owner.key)
         text = queries.FROM if session_id is None else queries.FROM_IN_SESSION
         parameters: dict[str, Any] = {"from": after, "count": _PAGE + len(seen)}

@@ -1,4 +1,4 @@
-"""The memory store as an account opens it: one on each event loop that needs it."""
+"""How an account opens memory stores: one for each event loop that needs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cosmosservice.memory.embedding import Embedder, Vectors
     from cosmosservice.memory.store import MemoryStore
 
-# Operations that end within the timeout. Others work through as much as there is.
+# Operations that the timeout limits. Others take as long as there is work to do.
 _BOUNDED = frozenset({"search_memory", "delete_memory", "iter_memories"})
 
 

@@ -1,8 +1,8 @@
-"""Words: what a text is found by, and what a question looks for.
+"""Words: those that a text is found by, and those that a question looks for.
 
-Words of any alphabet without case and accents, by their stems. Scripts that are written without
-spaces, and Korean, whose words carry their grammar with them, give every two neighbouring
-characters.
+Words of any alphabet are reduced to stems, without case and accents. Scripts that are written
+without spaces, and Korean, whose words include grammatical particles, are split into pairs of
+neighbouring characters.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _UNSPACED: Final = re.compile(
 )
 _IDEOGRAPH: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
-_LONGEST: Final = 64  # characters of a word: keys and hashes are not told apart beyond that
+_LONGEST: Final = 64  # characters of a word: longer keys and hashes are cut
 
 AUTHOR: Final = "@"  # before a word of the author's name
 
 Term = frozenset[str]
-"""What one word of a question may be called in a text."""
+"""The forms that one word of a question may have in a text."""
 
 
 @cache
@@ -40,7 +40,7 @@ def _word() -> re.Pattern[str]:
 
 @lru_cache(maxsize=100_000)
 def fold(word: str) -> str:
-    """Without accents: é and e are the same letter to somebody who types in a hurry."""
+    """Removes accents: people who type in a hurry write e for é."""
     if word.isascii():
         return word
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", word)))
@@ -60,7 +60,7 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 
 def _pairs(run: str) -> list[str]:
-    """Every two neighbours, and every ideograph, which may be a word of its own."""
+    """Every pair of neighbours, and every ideograph, which may be a word by itself."""
     pairs = [run[at : at + 2] for at in range(len(run) - 1)]
     return pairs + [character for character in run if _IDEOGRAPH.match(character)] or [run]
 
@@ -71,7 +71,7 @@ def _counts_as_word(word: str) -> bool:
 
 
 def words_of(text: str) -> Counter[str]:
-    """What the text is found by, and how often it has it."""
+    """The words that the text is found by, and how often each occurs."""
     words, runs = split(text)
     language = languages.language_of(set(words))
     stopped = languages.stop_words_of(language)
@@ -86,10 +86,10 @@ def words_of(text: str) -> Counter[str]:
 
 
 def terms_of(question: str) -> list[Term]:
-    """What a question looks for, one term for each of its words, in their order.
+    """The terms that a question looks for: one for each of its words, in order.
 
-    A short question does not tell its language, so that each of its words has the stems that it
-    would have in every language that is possible. And each may be the name of an author.
+    A short question does not reveal its language, so each word gets the stems that it would have in
+    every possible language. Each word may also be the name of an author.
     """
     words, runs = split(question)
     distinct = list(dict.fromkeys(words))
@@ -114,7 +114,7 @@ def _alternatives(word: str, spoken: Iterable[str]) -> Term:
 
 
 def names_of(author: str) -> list[str]:
-    """What an author's memories are found by. Every user is called user: that says nothing."""
+    """The words that an author's memories are found by. "user" is left out: every user has it."""
     if author == "user":
         return []
     words, _ = split(author.replace("_", " "))
