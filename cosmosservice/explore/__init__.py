@@ -1,1 +1,1 @@
-"""`cosmosservice explore`: a page to look at sessions, on this machine alone."""
+"""`cosmosservice explore`: a local web page for looking at sessions."""

@@ -60,8 +60,8 @@ class Activity:
         )
 
     async def _events(self) -> list[Document]:
-        """Those that were read a moment ago: whoever looks at one app after the other need not
-        pay for each."""
+        """Cached for a moment, so that looking at one app after the other does not cost a query
+        each time."""
         now = time.time()
         if now - self._read_at > _GOOD_SECONDS:
             self._known = await self._catalogue.activity(now - DAYS * 24 * 3600, _EVENTS)
@@ -69,7 +69,7 @@ class Activity:
         return self._known
 
     def _units(self) -> dict[str, float]:
-        """The operations that cost most, the others together."""
+        """The most expensive operations, and the sum of the others."""
         units = sorted(self._meter.by_operation.items(), key=lambda each: -each[1])
         rest = sum(each for _, each in units[_OPERATIONS:])
         return dict(units[:_OPERATIONS]) | ({"others": rest} if rest else {})

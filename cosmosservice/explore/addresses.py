@@ -17,7 +17,7 @@ def session_of(request: web.Request) -> SessionKey:
 
 
 def user_of(request: web.Request) -> SessionKey:
-    """A user of an app; of a session, if the address names one."""
+    """A user of an app, with the session if the address names one."""
     query = request.query
     if not query.get("app"):
         raise ValueError("The address names no app.")
@@ -49,7 +49,7 @@ def search_of(request: web.Request) -> Search:
 
 
 def _day(given: str, default: float, later: int = 0) -> float:
-    """The beginning of a day, in local time, or of a later one."""
+    """The beginning of a day in local time, or of the day `later` days after it."""
     if not given:
         return default
     try:

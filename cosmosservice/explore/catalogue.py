@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from cosmosservice.cosmos_session_service import CosmosSessionService
 
 PAGE: Final = 50
-_MOST_APPS: Final = 200  # that are offered for a search
+_MOST_APPS: Final = 200  # that the search form offers
 EVER: Final = sys.float_info.max
 
-# A search for a text looks at sessions one by one. So many at a time, until half a page is found:
-# what is common is found at once, and what is rare costs no more than all of these.
+# A search for a text checks sessions one by one, this many at a time, until half a page is found.
+# A common text is found at once, and a rare one costs no more than all of these.
 _LOOKS: Final = (50, 150, 300, 500, 500, 500)
 
 
 @dataclass(frozen=True)
 class Search(Latest):
-    """The sessions that were used last, of those that fit."""
+    """The most recently used sessions that match."""
 
     app_name: str | None = None
     user_id: str | None = None
@@ -46,7 +46,7 @@ class Search(Latest):
         return FOUND[self.app_name is not None], parameters | {"after": self.after}
 
     def may_hold(self, key: SessionKey) -> bool:
-        """As far as the names tell."""
+        """Whether a session may match, judging by its names."""
         return self.app_name in (None, key.app_name) and self.user_id in (None, key.user_id)
 
     def fits(self, row: Row) -> bool:
@@ -56,7 +56,7 @@ class Search(Latest):
 
 
 class _Named(Search):
-    """The same, of those whose session or user has the text as its id: the index knows them."""
+    """The matches whose session id or user id is the text itself, which the index finds."""
 
     def query(self, now: float, start: Start, limit: int) -> tuple[str, dict[str, Any]]:
         _, parameters = super().query(now, start, limit)
@@ -78,13 +78,13 @@ class Row:
 class Found:
     rows: list[Row]
     continuation: str | None
-    version: str  # another one if something newer was used
-    looked: int = 0  # so many sessions were looked at for a text
+    version: str  # changes when a session is used
+    looked: int = 0  # how many sessions were checked for a text
     back_to: float = 0.0  # the oldest of them
 
 
 class Catalogue:
-    """The only part of the page that asks for several sessions."""
+    """The only part of the page that queries several sessions."""
 
     def __init__(self, service: CosmosSessionService) -> None:
         self._service = service
@@ -92,7 +92,7 @@ class Catalogue:
 
     @property
     def apps(self) -> list[str]:
-        """Those that were met so far. A query for all of them would look at every session."""
+        """The apps seen so far. A query for all of them would read every session."""
         return sorted(self._apps)
 
     async def find(
@@ -106,9 +106,9 @@ class Catalogue:
     async def _find_text(self, search: Search, limit: int, continuation: str | None) -> Found:
         rows: list[Row] = []
         looked: list[Row] = []
-        if continuation is None:  # what has this very id, however old
+        if continuation is None:  # sessions with exactly this id, however old
             rows, _ = await self._look(_Named(**vars(search)), limit, None)
-        # Whoever searches for an id is content with it, and may still go on.
+        # A search for an id ends with it, but may be continued.
         for count in _LOOKS[:1] if rows else _LOOKS:
             some, continuation = await self._look(search, count, continuation)
             looked += some
@@ -130,11 +130,11 @@ class Catalogue:
         return rows, following
 
     async def version(self, search: Search) -> str:
-        """That of what would be found now, in one small request."""
+        """The version of the current search result, in one small request."""
         return (await self.find(replace(search, text=""), 1)).version
 
     async def activity(self, since: float, limit: int) -> list[Document]:
-        """App, time, author and use of tokens of the events since then, the newest first."""
+        """App, time, author and token usage of the events since then, the newest first."""
         parameters = {"limit": limit, "since": int(since)}
         return await self._service.in_store(
             "activity", lambda store: store.events.query(ACTIVITY, parameters)

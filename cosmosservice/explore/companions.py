@@ -1,4 +1,4 @@
-"""Memories and artifacts: what a store may keep of users besides their sessions."""
+"""Memories and artifacts: what a store may hold of users besides their sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Companions:
-    """The page has no section for what is None."""
+    """The page has no section for a service that is None."""
 
     memory: CosmosMemoryService | None = None
     artifacts: CosmosArtifactService | None = None

@@ -16,7 +16,7 @@ from cosmos_emulator import charges
 from cosmosservice.explore.session_log import Entry
 from cosmosservice.explore.texts import brief, shortened, value_text
 
-# Types that a browser shows and that cannot act. An SVG can.
+# Types that a browser shows and that cannot run scripts. An SVG can.
 IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_BYTES: Final = 4_000_000  # of one page
 _CHANGE: Final = 300  # characters of a value that an event has set
@@ -25,7 +25,7 @@ _CHANGES: Final = 50
 
 @dataclass(frozen=True)
 class Block:
-    """A part of what an event says. Those with a `label` are folded."""
+    """A part of an event's content. Blocks with a `label` are folded."""
 
     kind: str  # text, thought, call, result, failure, image, artifact, note, error
     text: str
@@ -67,12 +67,12 @@ class Turn:
 
     @property
     def request_units(self) -> float:
-        """What Cosmos DB charges to store its events, about: by their sizes."""
+        """The approximate charge for storing its events, estimated from their sizes."""
         return sum(charges.write(item.size, 1) for item in self.items)
 
 
 class ImageBudget:
-    """How many bytes of images a page still may have."""
+    """How many more bytes of images a page may have."""
 
     def __init__(self, left: int = IMAGE_BYTES) -> None:
         self._left = left
@@ -85,7 +85,7 @@ class ImageBudget:
 
 
 def turns(entries: Iterable[Entry]) -> list[Turn]:
-    """An event without an invocation begins a turn if it is the user's."""
+    """Groups events by invocation. A user's event without an invocation begins a turn."""
     budget = ImageBudget()
     found: list[Turn] = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Artifacts as the page shows them: names with their versions, and what is in one."""
+"""Artifacts as the page shows them: names with their versions, and the content of a version."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class FileVersion:
 
 @dataclass
 class File:
-    """One artifact, the newest version first. Without a session, all of the user's have it."""
+    """One artifact, the newest version first. Without a session, all sessions of the user share
+    it."""
 
     key: SessionKey
     name: str
@@ -42,13 +43,13 @@ class File:
 
 
 class Files:
-    """What is asked of the artifact service."""
+    """The page's requests to the artifact service."""
 
     def __init__(self, service: CosmosArtifactService) -> None:
         self._service = service
 
     async def of_user(self, key: SessionKey) -> list[File]:
-        """Of all sessions of the user, and of none."""
+        """The artifacts of all sessions of the user, and those that the sessions share."""
         parameters = {"app": key.app_name, "user": key.user_id, "limit": _MOST}
         found: list[Document] = await self._service.in_store(
             "list_artifact_keys",
@@ -57,7 +58,7 @@ class Files:
         return _files(key, found)
 
     async def of_session(self, key: SessionKey) -> list[File]:
-        """Of the session, and of all sessions of its user."""
+        """The artifacts of the session, and those that all sessions of its user share."""
         found: list[Document] = []
         for session in (key.session_id, None):
             partition = Scope(key.app_name, key.user_id, session).partition
@@ -81,14 +82,14 @@ class Files:
         ]
 
     async def open(self, key: SessionKey, name: str, version: int | None) -> ArtifactReader | None:
-        """To be read in parts. Raises InputValidationError if it has no bytes of its own."""
+        """Opens it to read it in parts. Raises InputValidationError if it has no bytes itself."""
         return await self._service.open_artifact(**_names(key), filename=name, version=version)
 
     async def blocks(self, key: SessionKey, name: str, version: int | None) -> list[Block]:
-        """What can be shown of a version, without reading more of it; nothing if there is none."""
+        """The part of a version that can be shown, without reading more; empty if there is none."""
         try:
             reader = await self.open(key, name, version)
-        except InputValidationError:  # it stands for something elsewhere
+        except InputValidationError:  # it refers to data elsewhere
             part = await self._service.load_artifact(**_names(key), filename=name, version=version)
             return [] if part is None else list(part_blocks(part, ImageBudget()))
         if reader is None:

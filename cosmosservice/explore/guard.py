@@ -1,4 +1,4 @@
-"""Who may see the page: whoever was given its address, from this machine, and no other site."""
+"""Access control: only requests from this machine, with the page's address, from no other site."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OPEN: Final = "/open"
 STATIC: Final = "/static/"
 
-# No script or style but that of the page's own files; no site may frame it or be sent its forms.
+# Only scripts and styles from the page's own files; no other site may frame it or get its forms.
 _POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -31,7 +31,7 @@ _POLICY: Final = "; ".join(
 _HEADERS: Final = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # without any, a browser hides where a form is from
+    "Referrer-Policy": "same-origin",  # without a referrer, a form's origin is unknown
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -44,31 +44,31 @@ _OPENED: Final = """\
 
 
 class Guard:
-    """The secret of the address, the cookie that stands for it, and the token of forms."""
+    """The secret in the address, the cookie that replaces it, and the token of forms."""
 
     def __init__(self, *, write: bool) -> None:
         self.write = write
         self.secret = secrets.token_urlsafe(24)
         self.form_token = secrets.token_urlsafe(24)
         self._cookie = secrets.token_urlsafe(24)
-        # Cookies are shared by all ports of a host: each server has one of its own.
+        # All ports of a host share cookies, so each server has its own.
         self._name = "explore-" + hashlib.sha256(self.secret.encode()).hexdigest()[:12]
 
     async def protect(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Every answer, before it is sent: also one that has no end."""
+        """Adds headers to every response before it is sent, even to one that never ends."""
         response.headers.update(_HEADERS)
-        if request.path.startswith(STATIC):  # nobody's secret: asked for again, not sent again
+        if request.path.startswith(STATIC):  # not secret: cached, and revalidated
             response.headers["Cache-Control"] = "no-cache"
 
     @property
     def path(self) -> str:
-        """Opens the page: it is part of the address that the command prints."""
+        """The path that opens the page, as part of the address that the command prints."""
         return f"{OPEN}?key={self.secret}"
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not _is_local(request):
-            return _refused("This page is served to this machine alone.")
+            return _refused("This page is only served to this machine.")
         if request.path == OPEN:
             return self._open(request)
         if request.path.startswith(STATIC):
@@ -84,7 +84,7 @@ class Guard:
     def _open(self, request: web.Request) -> web.Response:
         if not _same(request.query.get("key", ""), self.secret):
             return _refused("Open the address that `cosmosservice explore` printed.")
-        # Not a redirect: after a click in another site the browser would hold the cookie back.
+        # Not a redirect: after a click on another site the browser would withhold the cookie.
         response = web.Response(text=_OPENED, content_type="text/html")
         response.set_cookie(self._name, self._cookie, httponly=True, samesite="Strict", path="/")
         return response
@@ -102,7 +102,7 @@ class Guard:
 
 
 def _is_local(request: web.Request) -> bool:
-    """A name that another site has pointed to this machine is not the page's address."""
+    """Checks the host name: another site may point its own name to this machine."""
     place = request.transport.get_extra_info("sockname") if request.transport else None
     return place is not None and request.host in (f"127.0.0.1:{place[1]}", f"localhost:{place[1]}")
 

@@ -1,5 +1,5 @@
-"""What is new, for the pages that are open. All lists share one watch of the feed, and all pages of
-one session another. A watch runs as long as somebody looks."""
+"""Live updates for open pages. All lists share one watch of the feed, and all pages of a session
+share another. A watch runs as long as one of its pages is open."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("cosmosservice")
 
 MOST_LISTENERS: Final = 100
-_MOST_CHANGES: Final = 100  # sessions that are named to a page that has not looked for a while
+_MOST_CHANGES: Final = 100  # sessions that are reported to a page that is slow to ask
 _PAUSES: Final = Retry(1, first_pause=1.0, longest_pause=30.0)
 
 Status = Literal["waiting", "live"]
@@ -31,23 +31,23 @@ Topic = SessionKey | None
 
 
 class TooManyListenersError(Exception):
-    """So many pages are open that no further one is kept up to date."""
+    """Too many pages are open to keep another one up to date."""
 
 
 @dataclass
 class News:
     """What has happened since the last news."""
 
-    status: Status | None = None  # if it is another one now
+    status: Status | None = None  # if it has changed
     changed: dict[SessionKey, int] = field(default_factory=dict)  # to which revision
-    missed: bool = False  # more has changed than is told
+    missed: bool = False  # more has changed than is reported
 
     def __bool__(self) -> bool:
         return bool(self.status or self.changed or self.missed)
 
 
 class Listener:
-    """One open page. What it was not told yet takes no more room, however much happens."""
+    """One open page. Its unreported news takes a bounded amount of memory."""
 
     def __init__(self, concerns: Callable[[SessionKey], bool]) -> None:
         self._concerns = concerns
@@ -69,7 +69,7 @@ class Listener:
         self._arrived.set()
 
     async def news(self, seconds: float) -> News:
-        """What is new, as soon as there is something; nothing, if that takes longer."""
+        """Waits up to this many seconds for news; empty if there is none."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._arrived.wait(), seconds)
         self._arrived.clear()
@@ -78,7 +78,7 @@ class Listener:
 
 
 class _Channel:
-    """One watch, and who listens to it."""
+    """One watch, and its listeners."""
 
     def __init__(self, watch: Open) -> None:
         self._open = watch
@@ -94,7 +94,7 @@ class _Channel:
         self._task.cancel()
 
     async def _run(self) -> None:
-        """A watch goes on after throttling by itself. Whatever ends it, another one follows."""
+        """A watch recovers from throttling by itself. If anything else ends it, starts another."""
         failures = 0
         while True:
             try:
@@ -104,9 +104,9 @@ class _Channel:
                     for listener in self.listeners:
                         listener.changed(key, change.revision)
             except Exception as problem:
-                # Its text may name a user.
+                # Not the exception's text: it may name a user.
                 logger.warning(
-                    "explore: live updates are interrupted (%s). They are tried again.",
+                    "explore: live updates are interrupted (%s). They will be retried.",
                     type(problem).__name__,
                 )
                 failures += 1
@@ -138,11 +138,11 @@ class Live:
 
     @property
     def watches(self) -> int:
-        """How many run."""
+        """How many watches are running."""
         return len(self._channels)
 
     def close(self) -> None:
-        """Ends what is listened to."""
+        """Ends all watches."""
         self.closed = True
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Request units: what each page spent, and what each operation has spent in all."""
+"""Request units: those of each page, and the total of each operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cosmosservice.account.charges import RequestCharge
 
 @dataclass
 class Spent:
-    """What one page needed."""
+    """The requests and request units of one page."""
 
     requests: int = 0
     request_units: float = 0.0
@@ -36,10 +36,10 @@ class Meter:
 
 
 def new_page() -> None:
-    """Begins to count for the page that is made in this context."""
+    """Starts the count for the page that is made in this context."""
     _page.set(Spent())
 
 
 def spent_by_page() -> Spent:
-    """What the page that is made in this context has needed so far."""
+    """The usage so far of the page that is made in this context."""
     return _page.get() or Spent()

@@ -1,8 +1,8 @@
-"""The state of a session at any point of its log, from as few of its events as tell it.
+"""The state of a session at any point of its log, computed from as few events as possible.
 
-From the beginning: the initial state and the changes up to the point. From the end: the state as it
-is now, in which the keys that were changed since have the values that they had before, found by
-going back. Whichever side is nearer is taken. Changes do not change: those that were read are kept.
+From the beginning: the initial state and the changes up to the point. From the end: the current
+state, with the earlier values of the keys that were changed since, found by going back. The nearer
+side is used. Records never change, so those that were read are cached.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Value:
 
     @property
     def was(self) -> str | None:
-        """What a changed key had before."""
+        """The earlier value of a changed key."""
         return None if self.before is MISSING else value_text(self.before, _WAS)
 
 
 def compared(before: dict[str, Any], after: dict[str, Any]) -> list[Value]:
-    """The state `after`, and what became of the one `before`."""
+    """The state `after`, with its differences from the state `before`."""
     return [
         _value(key, before.get(key, MISSING), after.get(key, MISSING))
         for key in sorted(before.keys() | after.keys())
@@ -55,7 +55,7 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> list[Value]:
 
 
 def shown(values: list[Value]) -> tuple[list[Value], int]:
-    """As many as a page takes, those that have changed before others, and how many are left out."""
+    """As many values as a page shows, changed ones first, and how many are left out."""
     chosen = sorted(values, key=lambda each: not each.mark)[:_MOST_KEYS]
     return sorted(chosen, key=lambda each: each.key), len(values) - len(chosen)
 
@@ -73,7 +73,7 @@ class _Stretch:
     """The changes of the session's own state in a stretch of the log, by place."""
 
     changes: dict[int, Document] = field(default_factory=dict)
-    initial: Document | None = None  # if it holds the first record, and that says it
+    initial: Document | None = None  # if it has the first record, and that stores it
     shared: dict[int, frozenset[str]] = field(default_factory=dict)  # keys that were set
 
     @property
@@ -89,9 +89,8 @@ class Past:
         self._kept = Cache(_KEPT_BYTES)
 
     async def state_at(self, head: Head, revision: int, page: LogPage | None = None) -> list[Value]:
-        """The session's own state after an event, and what that event changed. A page that is
-        at hand spares reading its events again. Raises ValueError if the session has no such
-        point."""
+        """The session's own state after an event, and what that event changed. With `page`, its
+        events are not read again. Raises ValueError if the session has no such point."""
         if not head.first <= revision <= head.last:
             raise ValueError(f"The session has the points {head.first} to {head.last}.")
         log = _Log(self, head, page)
@@ -105,7 +104,7 @@ class Past:
     async def shared_state(
         self, head: Head, revision: int, page: LogPage | None = None
     ) -> list[Value]:
-        """What other sessions share as it is now; what the event has set is marked."""
+        """The current state that sessions share, with the keys that the event set marked."""
         keys = await _Log(self, head, page).shared(revision)
         return [
             Value(key, value, "changed" if key in keys else "")
@@ -113,7 +112,7 @@ class Past:
         ]
 
     async def stretch(self, head: Head, number: int) -> _Stretch:
-        """The changes in the given stretch, the first of which is 0."""
+        """The changes in the stretch with this number, counted from 0."""
         begin = head.first + number * STRETCH
         end = min(begin + STRETCH, head.last)
         name = head.key, head.incarnation, begin, end
@@ -166,7 +165,7 @@ class _Log:
 
     async def _from_beginning(self, place: int) -> dict[str, Any]:
         initial = await self._initial()
-        if initial is None:  # of an older version, which did not keep it
+        if initial is None:  # of an older version, which did not store it
             return await self._from_end(place)
         folded = dict(initial)
         for number in range(self._number(place) + 1):
@@ -194,7 +193,7 @@ class _Log:
         return {k: v for k, v in self._head.own_state.items() if k not in gone} | plain(found)
 
     async def _backwards(self) -> AsyncIterator[tuple[int, dict[int, Document]]]:
-        """The changes from the end on, and from which place each part has them."""
+        """The changes, from the end backwards, and the place where each part begins."""
         before = self._head.last + 1
         if self._page and self._page[-1].revision == self._head.last:
             before = self._page[0].revision

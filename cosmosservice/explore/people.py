@@ -79,8 +79,8 @@ class People:
         )
 
     async def _memories(self, key: SessionKey, searched: str) -> list[Memory] | None:
-        """What a search of the agent would find; the newest ones, if nothing is searched for; None
-        if the store keeps none."""
+        """What a search by the agent would find; without a search text, the newest memories; None
+        if the store has no memories."""
         service = self._companions.memory
         if service is None:
             return None
@@ -112,11 +112,11 @@ class People:
         )
 
     async def content(self, request: web.Request) -> web.StreamResponse:
-        """The bytes: an image to be shown, anything else to be saved."""
+        """The bytes. The browser shows an image, and saves anything else."""
         files, key, name, version = self._asked(request)
         try:
             reader = await files.open(key, name, version)
-        except InputValidationError:  # it stands for something elsewhere
+        except InputValidationError:  # it refers to data elsewhere
             reader = None
         if reader is None:
             raise web.HTTPNotFound
@@ -151,13 +151,13 @@ def _memory(entry: MemoryEntry, budget: ImageBudget) -> Memory:
 
 
 def _file(name: str) -> str:
-    """As a header has it: no folder, and nothing that hides its end."""
+    """The file name for a header: without folders and without characters that hide its end."""
     last = visible(re.split(r"[/\\]", name)[-1]).replace("\\", "_")
     return quote(last.removeprefix("user:").lstrip(".") or "artifact", safe="")
 
 
 def _local(timestamp: Any) -> str:
-    """As the other times of the page are told, if it is a time."""
+    """In the same form as the other times of the page, if it is a time."""
     try:
         moment = datetime.datetime.fromisoformat(timestamp).astimezone()
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Bar charts as SVG: what is drawn is worked out here, and a template writes it."""
+"""Bar charts as SVG: the shapes are computed here, and a template writes them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cosmosservice.explore.texts import compact
 
 WIDTH: Final = 480
 HEIGHT: Final = 150
-_LEFT: Final = 44  # beside standing bars: the scale
+_LEFT: Final = 44  # width of the scale beside vertical bars
 _ROW: Final = 26
-_NAMES: Final = 165  # beside lying bars
+_NAMES: Final = 165  # width of the names beside horizontal bars
 _NUMBERS: Final = 70
 _TICKS: Final = 4
 
@@ -42,11 +42,11 @@ class Label:
 @dataclass(frozen=True)
 class Plot:
     title: str
-    about: str  # what it shows, for whoever does not see it
+    about: str  # a description for screen readers
     bars: list[Bar]
     names: list[Label]  # of the bars
-    scale: list[Label]  # of standing bars: a line goes from each
-    numbers: list[Label]  # of lying bars: their values
+    scale: list[Label]  # of vertical bars: each has a line
+    numbers: list[Label]  # of horizontal bars: their values
     series: Sequence[str]  # what the colours stand for
     height: float
     upright: bool
@@ -54,7 +54,7 @@ class Plot:
 
 
 def columns(title: str, values: Mapping[str, Sequence[float]], series: Sequence[str] = ()) -> Plot:
-    """Standing bars over days. The values of one day stand on each other."""
+    """Vertical bars by day. The values of one day are stacked."""
     totals = [sum(each) for each in values.values()]
     top = _round_top(max(totals, default=0))
     step = (WIDTH - _LEFT) / max(len(values), 1)
@@ -80,7 +80,7 @@ def columns(title: str, values: Mapping[str, Sequence[float]], series: Sequence[
 
 
 def rows(title: str, values: Mapping[str, float]) -> Plot:
-    """Lying bars: something of each kind."""
+    """Horizontal bars, one for each name."""
     most = max([*values.values(), 1.0])
     length = WIDTH - _NAMES - _NUMBERS
     bars, names, numbers = [], [], []
@@ -100,13 +100,13 @@ def _number(value: float) -> str:
 
 
 def _round_top(most: float) -> float:
-    """A round number that is not below, and that the scale divides well."""
+    """A round number, not below `most`, that the scale divides well."""
     size = 10.0 ** math.floor(math.log10(max(most, _TICKS)))
     return next(size * each for each in (1, 2, 4, 6, 8, 10) if size * each >= most)
 
 
 def sizes(counts: Iterable[int]) -> dict[str, float]:
-    """How many sessions have how many events."""
+    """The number of sessions by their number of events."""
     found = {_range(n): 0.0 for n in range(len(_SIZES) + 1)}
     for count in counts:
         found[_range(sum(count > limit for limit in _SIZES))] += 1
@@ -128,7 +128,7 @@ class Days:
 
 
 def days(events: Iterable[Document], today: datetime.date, count: int) -> Days:
-    """What users asked and models used on each of the last days. Other days are left out."""
+    """Turns and token usage on each of the last days. Other days are left out."""
     names = [str(today - datetime.timedelta(days=n)) for n in reversed(range(count))]
     found = Days({name: [0.0] for name in names}, {name: [0.0, 0.0] for name in names})
     for event in events:

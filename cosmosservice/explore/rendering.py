@@ -1,4 +1,4 @@
-"""Templates: everything that is put into one is escaped, and shown as it is."""
+"""Templates: every value is escaped, and hidden characters are made visible."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def session_parameters(key: SessionKey) -> dict[str, str]:
 
 
 def anchor(key: SessionKey) -> str:
-    """Names a session within a page: the same on every page, and nothing of its id is in it."""
+    """Names a session within a page: the same on every page, and without its id."""
     names = json.dumps([key.app_name, key.user_id, key.session_id])
     return "s" + hashlib.sha256(names.encode()).hexdigest()[:12]
 
@@ -43,7 +43,7 @@ def _shown(value: Any) -> Any:
 
 
 def exact(value: str) -> Markup:
-    """For the value of a field, which is sent back: escaped, but not made visible."""
+    """For the value of a form field, which is sent back: escaped, but hidden characters stay."""
     return escape(value.encode("utf-8", "backslashreplace").decode())
 
 

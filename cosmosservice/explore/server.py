@@ -69,7 +69,7 @@ class Explorer:
     @contextlib.asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[str]:
         """Its address, with the secret, for as long as it is served."""
-        # No log of requests: their addresses have the ids of users in them.
+        # No access log: the addresses contain user ids.
         runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=2.0)
         await runner.setup()
         try:
@@ -80,7 +80,7 @@ class Explorer:
 
     @web.middleware
     async def _explained(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Errors as pages. Their texts may name users: none of them is logged."""
+        """Shows errors as pages. Their texts may name users, so they are not logged."""
         new_page()
         try:
             return await handler(request)
@@ -94,7 +94,7 @@ class Explorer:
             return web.Response(status=answer.status, headers={"Location": str(answer.location)})
         except web.HTTPException as answer:
             status, reason = answer.status, answer.reason
-        except ConnectionResetError:  # the browser has gone
+        except ConnectionResetError:  # the browser has disconnected
             raise
         except Exception as problem:
             logger.error("explore: a page failed (%s).", type(problem).__name__)

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from cosmosservice.sessions.store.store import SessionStore
 
 PAGE: Final = 50  # events
-_ENVELOPE: Final = 400  # bytes that the log adds to an event, about
+_ENVELOPE: Final = 400  # bytes that the log adds to an event, approximately
 _SHOWN: Final = (ACTIVE, DELETED, RESTORING, FORKING)
 _ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True)
 class Head:
-    """Where a session stands. Its revisions go from `first`, before its first event, to `last`."""
+    """The end of a session. Its revisions go from `first`, before its first event, to `last`."""
 
     key: SessionKey
     incarnation: str
@@ -48,7 +48,7 @@ class Head:
 
     @property
     def own_state(self) -> dict[str, Any]:
-        """Without what the user's sessions, or all of the app, share."""
+        """The session's state without user and app state."""
         return {key: value for key, value in self.state.items() if not is_shared(key)}
 
     @property
@@ -64,7 +64,7 @@ class Entry:
     kind: str
     timestamp: float
     event: Event | None
-    size: int  # in bytes, as it is stored, about
+    size: int  # approximate stored size in bytes
     changes: Document = field(default_factory=dict)  # of the session's own state, as stored
     initial: Document | None = None  # in the first one: the state before it
     shared: frozenset[str] = frozenset()  # keys of the user's and the app's state that it set
@@ -77,7 +77,7 @@ class LogPage:
 
     @property
     def earlier(self) -> int | None:
-        """The revision before which the page before this one ends."""
+        """The revision before which the previous page ends."""
         first = self.entries[0].revision if self.entries else self.head.last + 1
         return first if first > self.head.first + 1 else None
 
@@ -89,7 +89,7 @@ class LogPage:
 
 
 class SessionLog:
-    """Reads no more of a session than is shown."""
+    """Reads only the part of a session that is shown."""
 
     def __init__(self, service: CosmosSessionService, key: SessionKey) -> None:
         self._service = service
@@ -103,8 +103,7 @@ class SessionLog:
         return head
 
     async def _head(self, store: SessionStore) -> Head | None:
-        """What a get would return. But looking at a session does not repair, complete or renew
-        anything."""
+        """What a get would return, but without repairing, completing or renewing anything."""
         for _ in range(_ATTEMPTS):
             document, *shared = await together(
                 store.documents.read(self._key), *map(store.states.read, self._key.shared)
@@ -113,7 +112,7 @@ class SessionLog:
                 return None
             if expired(document.body, store.clock.now()):
                 return None
-            with contextlib.suppress(NotFound):  # a large value was replaced since
+            with contextlib.suppress(NotFound):  # a large value has been replaced
                 return await self._read_head(store, document, Pair(*shared))
         raise UnavailableError("The session changes faster than it can be read.")
 
@@ -166,11 +165,11 @@ class SessionLog:
         return LogPage([_entry(record) for record in records], head)
 
     async def document(self) -> dict[str, Any]:
-        """The session's document as it is stored."""
+        """The session's document as stored."""
         return await self._read("sessions", self._key.document_id, self._key.user_id)
 
     async def event_document(self, head: Head, revision: int) -> dict[str, Any]:
-        """The document of a record of its log, as it is stored."""
+        """The document of a record of its log, as stored."""
         document_id = self._key.event_id(revision, head.incarnation)
         return await self._read("events", document_id, self._key.session_id)
 
@@ -192,7 +191,7 @@ def is_shared(key: str) -> bool:
 
 
 def shared_keys(record: Record) -> frozenset[str]:
-    """Those of the user's and the app's state that an event set, with their prefixes."""
+    """The keys of user and app state that an event set, with their prefixes."""
     deltas = record.deltas
     if not deltas.has_shared:
         return frozenset()

@@ -1,5 +1,5 @@
-"""Server-sent events: tells an open page that what it shows has changed. The page then asks for it
-again as any browser would, so that there is one way in which things are shown."""
+"""Server-sent events: tells an open page that its content has changed. The page then requests its
+content again, so that there is only one way to render it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from cosmosservice.cosmos_session_service import CosmosSessionService
     from cosmosservice.explore.catalogue import Catalogue
 
-_LOOK: Final = 1.0  # seconds after which a browser that has gone is noticed
-_ALIVE: Final = 15.0  # seconds after which one that has fallen silent is
+_LOOK: Final = 1.0  # seconds after which a disconnected browser is noticed
+_ALIVE: Final = 15.0  # seconds after which an unresponsive one is noticed
 _REST: Final = 0.5  # seconds between two messages
 
 Version = Callable[[], Awaitable[str]]
 
 
 class Streams:
-    """One address for all pages: that of a session names one."""
+    """One address for all pages. For the page of a session, it names the session."""
 
     def __init__(self, service: CosmosSessionService, catalogue: Catalogue, live: Live) -> None:
         self._service = service
@@ -59,7 +59,7 @@ class Streams:
                 while not (self._live.closed or _has_gone(request)):
                     news = await listener.news(_LOOK)
                     if news.status == "live" and shown is not None:
-                        # What came between the page and the watch.
+                        # Changes between the page's load and the start of the watch.
                         news.missed |= await _is_newer(version, shown)
                         shown = None
                     silent = 0.0 if news else silent + _LOOK
@@ -69,7 +69,7 @@ class Streams:
                         await asyncio.sleep(_REST)
         except TooManyListenersError:
             raise web.HTTPServiceUnavailable(reason="Too many pages are open.") from None
-        except ConnectionResetError:  # the browser has gone
+        except ConnectionResetError:  # the browser has disconnected
             pass
         return response
 

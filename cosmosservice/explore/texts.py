@@ -1,4 +1,4 @@
-"""Text as the page shows it: nothing that somebody stored can hide, reorder or act."""
+"""Text as the page shows it: stored text cannot hide or reorder anything, or run scripts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def _code(found: re.Match[str]) -> str:
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """What is endless is cut. The raw document has all of it."""
+    """Cuts long text. The raw document has all of it."""
     if len(text) <= longest:
         return text
     return f"{text[:longest]} … ({len(text) - longest:,} more characters)"
 
 
 def brief(text: str) -> str:
-    """One line of it, beside something that can be unfolded."""
+    """One line of the text, shown beside a folded block."""
     line = " ".join(text[: 4 * _BRIEF].split())
     return line if len(line) <= _BRIEF else f"{line[:_BRIEF].rstrip()} …"
 
@@ -64,7 +64,7 @@ def moment(timestamp: float) -> str:
 
 
 def instant(timestamp: float) -> str:
-    """For programs: the browser keeps `5 minutes ago` true."""
+    """Machine-readable, so that the browser can keep `5 minutes ago` up to date."""
     try:
         return datetime.datetime.fromtimestamp(timestamp, datetime.UTC).isoformat()
     except (OverflowError, ValueError, OSError):

@@ -80,7 +80,7 @@ class Views:
             log=page,
             turns=turns(page.entries),
             files=None if files is None else await files.of_session(head.key),
-            # Only the end of a session goes on.
+            # Only the last page of a session changes.
             follows=at is None and page.later is None and not head.deleted,
             live=url("/live", head.key, version=str(head.last)),
             names=session_parameters(head.key),
@@ -98,7 +98,7 @@ class Views:
     async def _state(self, head: Head, at: int | None, page: LogPage | None) -> dict[str, Any]:
         point = head.last if at is None else at
         if at is None and page is not None and page.later is not None:
-            # What the last event changed is not worth reading the end for.
+            # Showing what the last event changed is not worth another read.
             values, told = compared(head.own_state, head.own_state), "as it is now"
             shared = compared(head.shared_state, head.shared_state)
         else:

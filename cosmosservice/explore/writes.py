@@ -1,4 +1,4 @@
-"""What the page changes, if it was started with --write: forks, and the erasure of a user."""
+"""Changes that the page makes if started with --write: forks, and the erasure of a user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Writes:
-    """The guard has checked that these requests are of forms of this page."""
+    """The guard has checked that these requests come from forms of this page."""
 
     def __init__(self, service: CosmosSessionService, rendering: Rendering) -> None:
         self._service = service
@@ -41,7 +41,7 @@ class Writes:
         key, form = user_of(request), await request.post()
         if form.get("confirm") != key.user_id:
             raise ValueError("The text is not the user's id. Nothing was erased.")
-        # With what the companions on the same account keep of the user.
+        # Including the user's data in the other services on the same account.
         report = await self._service.purge_user(
             app_name=key.app_name, user_id=key.user_id, include_state=True
         )

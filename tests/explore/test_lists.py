@@ -50,7 +50,7 @@ async def test_search_finds_by_title_user_id_app_and_day(visit):
     assert listed(await visitor.get("/", app="app0")) == ["s0"]
     assert listed(await visitor.get("/", **{"from": "2023-11-16"})) == ["s2"]
     assert listed(await visitor.get("/", to="2023-11-14")) == ["s0"]
-    assert "No session fits." in read(await visitor.get("/", q="nothing"))
+    assert "No session matches." in read(await visitor.get("/", q="nothing"))
 
 
 async def test_deleted_sessions_are_listed_apart_and_can_be_read(visit):
@@ -112,15 +112,15 @@ async def test_a_search_looks_at_some_sessions_at_a_time_and_says_how_far(visit,
     await visitor.get("/")
     page = await visitor.get("/", q="s3")
     assert listed(page) == ["s3", *(f"s{number}" for number in range(39, 34, -1))]
-    assert "5 sessions looked at, back to 2023-11-14" in read(page)
+    assert "5 sessions searched, back to 2023-11-14" in read(page)
     assert "2 requests," in page  # one for what has this very id
     page = await visitor.get("/", q="S3")
     assert listed(page) == [f"s{number}" for number in range(39, 29, -1)]
-    assert "15 sessions looked at, back to 2023-11-14" in read(page)
+    assert "15 sessions searched, back to 2023-11-14" in read(page)
     assert "3 requests," in page
     older = re.search(r'rel="next" href="([^"]*)"', page)[1].replace("&amp;", "&")
     _, second = await visitor.answer(older)
-    assert "Older ones were not looked at yet." in read(second)
+    assert "Older ones have not been searched yet." in read(second)
     found = await visitor.get("/", q="u2")
     assert "s2" in listed(found)
 

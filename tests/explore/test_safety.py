@@ -54,7 +54,7 @@ async def test_another_name_for_this_machine_is_refused(visit, host):
     visitor = await visit()
     port = visitor.origin.rpartition(":")[2]
     status, text = await visitor.answer("/", headers={"Host": host.format(port=port)})
-    assert (status, "this machine alone" in text) == (403, True)
+    assert (status, "only served to this machine" in text) == (403, True)
     status, _ = await visitor.answer("/", headers={"Host": f"localhost:{port}"})
     assert status in (200, 403)  # the cookie is that of 127.0.0.1
 

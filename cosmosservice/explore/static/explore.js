@@ -1,5 +1,5 @@
-// Keeps lists and conversations up to date, and shows the state where the slider stands.
-// Everything on the page can be reached without it.
+// Keeps lists and conversations up to date, and shows the state at the slider's position.
+// Everything on the page also works without it.
 "use strict";
 
 const byId = (id) => document.getElementById(id);
@@ -39,7 +39,7 @@ function replace(old, made) {
   if (focused) byId(focused)?.focus({ preventScroll: true });
 }
 
-// --- Times: "5 minutes ago" stays true.
+// --- Times: keeps "5 minutes ago" up to date.
 
 function ago(seconds) {
   for (const [size, unit] of [[86400, "day"], [3600, "hour"], [60, "minute"]]) {
@@ -56,7 +56,7 @@ setInterval(() => {
   }
 }, 20000);
 
-// --- What is loaded when it is unfolded.
+// --- Content that is loaded when it is unfolded.
 
 document.addEventListener("toggle", async (event) => {
   const folded = event.target;
@@ -89,10 +89,10 @@ document.addEventListener("click", async (click) => {
   }
 });
 
-// --- Live: the server tells that something has changed, and the page is asked for again.
+// --- Live: the server reports a change, and the page is requested again.
 
-const REST = 1500; // milliseconds between two looks
-const AGAIN = 4000; // after one that failed
+const REST = 1500; // milliseconds between two requests
+const AGAIN = 4000; // milliseconds after a failed request
 const LATE = [2500, 5000, 10000]; // a list follows the events of its sessions after some seconds
 
 class Live {
@@ -112,7 +112,7 @@ class Live {
     this.look();
   }
 
-  // A browser has few connections to one server: a page that nobody sees gives its own back.
+  // A browser allows few connections to one server: a hidden page releases its own.
   look() {
     if (visible()) this.open();
     else this.close();
@@ -125,7 +125,7 @@ class Live {
     source.addEventListener("waiting", () => this.status(false, "waiting for the store"));
     source.addEventListener("changed", (message) => this.changed(JSON.parse(message.data)));
     source.onopen = () => {
-      if (this.opened) this.changed({}); // nobody knows what came meanwhile
+      if (this.opened) this.changed({}); // changes may have been missed
       this.opened = true;
     };
     source.onerror = () => {
@@ -274,7 +274,7 @@ class Point {
     this.timer = setTimeout(() => this.show(), 180);
   }
 
-  // Whoever does not see the conversation hears where the slider stands.
+  // Tells screen readers the position of the slider.
   name() {
     const event = byId(`e${this.at}`);
     const said = event?.querySelector("p.text")?.textContent.slice(0, 60) ?? "";
@@ -315,7 +315,7 @@ class Point {
 
 const when = byId("when");
 const point = when ? new Point(when) : null;
-// On a narrow screen the slider stays in view, and the state unfolds when it is wanted.
+// On a narrow screen the slider stays in view, and the state unfolds on demand.
 if (when && matchMedia("(max-width: 60rem)").matches) {
   for (const each of document.querySelectorAll(".side details[open]")) each.open = false;
 }
