@@ -170,9 +170,12 @@ class Vectors:
         except EmbedderFailed as failed:
             logger.warning("The embedder failed (%s): this search goes by words alone.", failed)
             return NOTHING
-        in_session = chosen.session_id is not None
-        text = queries.NEAREST_IN_SESSION if in_session else queries.NEAREST
-        parameters = {"vector": vector, "kind": documents.VECTOR, **chosen.of_session}
+        text = queries.NEAREST
+        parameters: dict[str, Any] = {"vector": vector, "kind": documents.VECTOR}
+        if chosen.session_id is not None:
+            text = queries.NEAREST_IN_SESSION
+            shared = await self.container.query(queries.SHARED, chosen.of_session, owner.key)
+            parameters |= chosen.of_session | {"shared": [each["at"] for each in shared]}
         found = await self.container.query(text, parameters, owner.key)
         return Ranked(list(dict.fromkeys(each["beside"] for each in found)), {})
 

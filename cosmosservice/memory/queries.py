@@ -11,6 +11,7 @@ from typing import Any, Final
 CANDIDATES: Final = 60  # memories that one query looks at
 NEIGHBOURS: Final = 50  # vectors that one query looks at
 MOST_TOKENS: Final = 60
+MOST_SHARED: Final = 5_000  # memories of other sessions: their places are a parameter of 150 kB
 
 # ARRAY_CONTAINS uses the index, ARRAY_CONTAINS_ANY does not.
 ANY_OF_8: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(8))
@@ -66,7 +67,13 @@ NEAREST: Final = (
 )
 NEAREST_IN_SESSION: Final = (
     f"SELECT TOP {NEIGHBOURS} c.beside, VectorDistance(c.embedding, @vector) AS nearness FROM c"
-    f" WHERE c.kind = @kind{IN_SESSION} ORDER BY VectorDistance(c.embedding, @vector)"
+    " WHERE c.kind = @kind AND (c.session_id = @session_id OR ARRAY_CONTAINS(@shared, c.beside))"
+    " ORDER BY VectorDistance(c.embedding, @vector)"
+)
+# Of the memories that a session shares with the one that added them. Their vectors do not say so.
+SHARED: Final = (
+    f"SELECT TOP {MOST_SHARED} c.at FROM c WHERE ARRAY_CONTAINS(c.also_in, @session_id)"
+    " ORDER BY c.time DESC"
 )
 
 # The last memories of a conversation, the last first. One of them nearly always has `complete`.

@@ -95,15 +95,28 @@ def test_a_rule_refuses_what_it_cannot_match():
         Faults().fail(503, colour="red")
 
 
-async def test_latency_lets_parallel_requests_overlap(container, emulator):
+async def test_latency_lets_parallel_requests_overlap(container, emulator, monkeypatch):
+    """The latency of each ends when all have begun: one after the other they would never end."""
     await create(container)
-    emulator.faults.latency = 0.05
+    await container.read_item("a", "x")  # now the client knows the container
     emulator.clear_requests()
-    await asyncio.gather(*(container.read_item("a", "x") for _ in range(3)))
-    reads = [r for r in emulator.requests if r.resource == "docs"]
-    assert len(reads) == 3
-    assert all(a.overlaps(b) for a in reads for b in reads)
-    assert all(r.ended - r.started >= 0.05 for r in reads)
+    emulator.faults.latency = 0.05
+    sleep = asyncio.sleep
+
+    def reads():
+        return [r for r in emulator.requests if r.resource == "docs"]
+
+    async def until_all_wait(seconds, *result):
+        while seconds == emulator.faults.latency and len(reads()) < 3:
+            await sleep(0.001)
+        return await sleep(seconds, *result)
+
+    monkeypatch.setattr(asyncio, "sleep", until_all_wait)
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(container.read_item("a", "x") for _ in range(3)))
+    assert len(reads()) == 3
+    assert all(a.overlaps(b) for a in reads() for b in reads())
+    assert all(r.ended - r.started >= 0.05 for r in reads())
 
 
 async def test_a_delay_holds_up_one_request(container, emulator):

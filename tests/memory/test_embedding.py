@@ -175,3 +175,16 @@ async def test_an_account_without_the_capability_says_how_to_enable_it(open_memo
     emulator.faults.fail(400, resource="colls", operation="create", times=None)
     with pytest.raises(ConfigurationError, match="EnableNoSQLVectorSearch"):
         await found_texts(service, "tea")
+
+
+async def test_a_fork_finds_by_meaning_what_it_shares_with_its_source(open_memory, embedder):
+    shared = event("my cat sleeps", id="one")
+    source = session(shared, event("a kitten of the source", id="two"), id="source")
+    fork = session(shared, event("the truck is red", id="three"), id="fork")
+    memory = open_memory(embedder=embedder, repeat_seconds=0)
+    for each in (source, fork):
+        await memory.add_session_to_memory(each)
+    of_fork = await found_texts(memory, "feline", session_id="fork")
+    assert of_fork == ["my cat sleeps", "the truck is red"]
+    await memory.purge_memories(**WHO, session_id="source")
+    assert await found_texts(memory, "feline", session_id="fork") == of_fork
