@@ -150,6 +150,7 @@ class _Thread:
             _running.discard(self)
 
     async def _wind_up(self) -> None:
+        # While all stores are open: at the end of the process none may be able to open again.
         await self.host.settle()
         with self._guard:
             if self.host.life.ended:

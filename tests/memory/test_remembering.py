@@ -20,6 +20,7 @@ from cosmosservice.sessions.store import remembering
 from tests.memory.raw import documents_of, memories_of
 from tests.memory.support import USER, found_texts
 from tests.support.adk import event
+from tests.support.serving import serving
 
 ROOT = Path(__file__).parents[2]
 WHO = {"app_name": "app", "user_id": USER}
@@ -225,27 +226,48 @@ async def test_closing_waits_for_what_is_due(emulator, way, monkeypatch):
     await process.account.close()
 
 
-def test_the_end_of_the_process_waits_for_what_is_due(tmp_path):
-    script = f"""
+ENDS_WITHOUT_CLOSE = """
 import asyncio
-from cosmos_emulator import Emulator
+import sys
 from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
 from tests.support.adk import event
 
-account = CosmosAccount.embedded({str(tmp_path / "agent.db")!r})
-memory = CosmosMemoryService(account=account)
-sessions = CosmosSessionService(account=account, memory=memory)
+WHO = {"app_name": "app", "user_id": "ann"}
+key, *endpoints = sys.argv[1:]
+kept = []
 
-async def main():
-    session = await sessions.create_session(app_name="app", user_id="ann", session_id="s")
+async def use(endpoint):
+    account = CosmosAccount(endpoint=endpoint, credential=key, database="adk")
+    memory = CosmosMemoryService(account=account)
+    sessions = CosmosSessionService(account=account, memory=memory)
+    kept.append(sessions)
+    session = await sessions.create_session(**WHO, session_id="s")
     await sessions.append_event(session, event("One"))
+    while not [each async for each in memory.iter_memories(**WHO)]:
+        await asyncio.sleep(0.01)
+    await sessions.append_event(session, event("Two"))  # the turn goes on: this one waits
 
-asyncio.run(main())
+for endpoint in endpoints:
+    asyncio.run(use(endpoint))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+
+
+def test_the_end_of_the_process_waits_for_what_is_due(emulator, tmp_path):
+    """By the connection that it has: at the end of a process no other one can be opened to a host
+    that has a name, since looking it up takes a thread."""
+    file = str(tmp_path / "agent.db")
+    with serving(emulator) as endpoint:
+        endpoints = [f"embedded:{file}", endpoint.replace("127.0.0.1", "localhost")]
+        done = subprocess.run(
+            [sys.executable, "-c", ENDS_WITHOUT_CLOSE, emulator.key, *endpoints],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
     assert (done.returncode, done.stderr) == (0, "")
-    with Emulator(str(tmp_path / "agent.db")) as emulator:
-        assert memories_of(emulator) == ["One"]
+    assert memories_of(emulator) == ["One", "Two"]
+    with Emulator(file) as on_disk:
+        assert memories_of(on_disk) == ["One", "Two"]
 
 
 async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, emulator, monkeypatch):

@@ -10,7 +10,12 @@ from google.genai import types
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
-from cosmosservice import CosmosArtifactService, CosmosSessionService
+from cosmosservice import (
+    CosmosAccount,
+    CosmosArtifactService,
+    CosmosMemoryService,
+    CosmosSessionService,
+)
 from cosmosservice.errors import (
     StaleSessionError,
     StateUpdatePendingError,
@@ -159,6 +164,33 @@ async def test_the_session_document_is_written_in_a_trace_of_its_own_with_a_link
     (link,) = projection.links
     causes = {span.context.span_id for span in seen.all_spans}
     assert link.context.span_id in causes
+
+
+async def test_what_becomes_a_memory_by_itself_is_seen_and_charged(emulator, seen):
+    told = []
+    async with CosmosAccount.embedded(emulator, on_request_charge=told.append) as account:
+        memory = CosmosMemoryService(account=account)
+        service = CosmosSessionService(account=account, memory=memory)
+        session = await service.create_session(app_name="app", user_id="ann")
+        await service.append_event(session, event("hello"))
+        await service.flush()
+        seen.forget()
+        told.clear()
+        await service.append_event(session, event("again"))
+        await service.flush()
+    (stored,) = [span for span in seen.spans("remember") if span.name == "remember memories"]
+    assert [span.name for span in seen.below(stored)] == ["create_item memories"]
+    above = [span for span in seen.spans("remember") if span.name == "remember events"]
+    (handed_over,) = [span for span in above if stored in seen.below(span)]
+    (link,) = handed_over.links
+    assert link.context.span_id == seen.span("append_event").context.span_id
+    (charge,) = [each for each in told if each.container == "memories"]
+    assert charge.operation == "remember"
+    assert 0 < charge.request_units == pytest.approx(stored.attributes[CHARGE], abs=0.01)
+    points = seen.measured()["azure.cosmosdb.client.operation.request_charge"]
+    (point,) = [each for each in points if each.attributes["db.collection.name"] == "memories"]
+    assert point.attributes["cosmosservice.operation"] == "remember"
+    assert point.sum == pytest.approx(charge.request_units)
 
 
 async def test_below_a_span_that_is_not_sampled_nothing_is(service, seen):
