@@ -29,7 +29,7 @@ demo: $(STAMP) ## a conversation that survives its process, on the embedded emul
 	@$(BIN)/python examples/remembering_agent.py
 	@cat examples/next_steps.txt
 
-test: lint types unit ## everything that must hold: lint, types, tests
+test: lint types unit ## lint, type check and tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -47,7 +47,7 @@ model: $(STAMP) ## visit every state of the protocol's model (five minutes)
 conformance: $(STAMP) ## Microsoft's own tests of azure-cosmos against the emulator (half an hour)
 	$(BIN)/python emulator/conformance
 
-crash-matrix: $(STAMP) ## fail every request of every operation in every way, with lag and without
+crash-matrix: $(STAMP) ## fail every request of every operation in every way, with and without lag
 	$(BIN)/python -m tests.reliability.crash_matrix
 	$(BIN)/python -m tests.memory.crash_matrix
 
@@ -64,10 +64,10 @@ power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, agai
 interleavings: $(STAMP) ## twenty times as many seeds of concurrent processes as make test, cancelled at every step, with every lag
 	RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py
 
-crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half with lag
+crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half of them with lag
 	$(BIN)/python -m tests.reliability.crash_processes
 
-check: test ## test, and the security checks
+check: test ## test, and run security checks
 	$(BIN)/bandit -q -r cosmosservice emulator/cosmos_emulator -c pyproject.toml
 	@$(BIN)/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r requirements.lock || { \
 	  echo "pip-audit: a known vulnerability, or the vulnerability service of PyPI did not answer: see above." >&2; exit 1; }
@@ -115,7 +115,7 @@ artifacts-matrix: $(STAMP) ## fail every request of artifact operations in every
 	$(BIN)/python -m tests.artifacts.crash_matrix
 	ARTIFACT_INTERRUPTIONS=2 ARTIFACT_MEGABYTES=100 $(BIN)/python -m pytest -n 2 --timeout 1200 tests/artifacts/test_interleavings.py tests/artifacts/test_streams.py
 
-bench-artifacts: $(STAMP) .azurite/.installed ## measure artifacts beside ADK's own services and the bare SDKs
+bench-artifacts: $(STAMP) .azurite/.installed ## compare artifacts with ADK's own services and the bare SDKs
 	$(BIN)/python -m benchmarks.artifacts
 
 test-web: $(STAMP) ## drive adk web and explore in headless Chromium, FastAPI in two workers (needs chromedriver)
@@ -141,7 +141,7 @@ site: .site/.installed ## build the documentation site in build/site/site; broke
 	@.site/bin/python -m pip install -q --disable-pip-version-check -r requirements-site.lock
 	@touch $@
 
-bench: $(STAMP) ## measure beside the other session services, write docs/benchmarks.md
+bench: $(STAMP) ## compare with the other session services, write docs/benchmarks.md
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m benchmarks
 

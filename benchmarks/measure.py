@@ -71,7 +71,7 @@ def uncollected() -> Iterator[None]:
 
 
 async def compare(lanes: Mapping[str, Lane], effort: Effort) -> dict[str, Timing]:
-    """Times the lanes turn and turn about, so that what disturbs the machine disturbs all alike."""
+    """Times the lanes in turn, so that what disturbs the machine disturbs all alike."""
     for lane in lanes.values():
         await lane()
     samples: dict[str, list[list[float]]] = {name: [] for name in lanes}

@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """An account of one's own."""
+    """An account of the test's own."""
     with Emulator() as made:
         yield made
 

@@ -32,7 +32,7 @@ class Visitor:
 
 
 def read(page):
-    """The text of a page, without its marks."""
+    """The text of a page, without its tags."""
     main = re.search(r"<main.*</main>", page, re.DOTALL)
     text = re.sub(r"<[^>]*>", " ", main[0] if main else page)
     return " ".join(html.unescape(text).split())

@@ -1,4 +1,4 @@
-"""Clocks apart: stamps (C…), and sessions with a ttl (T…)."""
+"""Clocks that disagree: stamps (C…), and sessions with a ttl (T…)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real browser, without a head."""
+"""A real browser, headless."""
 
 import shutil
 

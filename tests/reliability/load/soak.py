@@ -1,4 +1,4 @@
-"""Many sessions, for minutes, in bad weather: nothing is lost, doubled or out of order.
+"""Many sessions under faults, for minutes: nothing is lost, doubled or out of order.
 
     make soak                                   three minutes, 200 sessions, over HTTP
     python -m tests.reliability.load --seconds 600 --sessions 500 --json figures.json

@@ -1,4 +1,4 @@
-"""Kills a writing process at a moment of chance and looks at what its file holds."""
+"""Kills a writing process at a random moment and checks what its file contains."""
 
 from __future__ import annotations
 
