@@ -1,4 +1,4 @@
-"""A Cosmos DB emulator that lives in the Python process."""
+"""A Cosmos DB emulator that runs inside the Python process."""
 
 from .auth import EMULATOR_KEY
 from .clock import Clock

@@ -18,7 +18,7 @@ from .server import PortInUse, Server
 
 
 def announce(endpoint: str, key: str) -> None:
-    """Says where it is."""
+    """Prints the endpoint and the key."""
     print(f"endpoint  {endpoint}", f"key       {key}", "Ctrl-C stops.", sep="\n", flush=True)
 
 
@@ -45,8 +45,8 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description="A Cosmos DB emulator on loopback, with its documents in a SQLite file.",
         epilog=f"Example: {name} --port 8081 --path data.db",
     )
-    parser.add_argument("--port", type=int, default=8081, help="8081 unless told; 0: any free one")
-    parser.add_argument("--path", default=":memory:", help="the SQLite file; in memory unless told")
+    parser.add_argument("--port", type=int, default=8081, help="default: 8081; 0: any free port")
+    parser.add_argument("--path", default=":memory:", help="the SQLite file; default: in memory")
     parser.add_argument("--key", default=EMULATOR_KEY, help="the master key, base64")
     parser.add_argument(
         "--partitions", type=int, default=1, help="physical partitions of each new container"
@@ -55,10 +55,10 @@ def _parser(name: str) -> argparse.ArgumentParser:
         "--lag",
         type=_lag,
         metavar="SECONDS",
-        help="by how many seconds replicas lag: 0.5, 0-0.5 for anything between the two, or inf",
+        help="seconds by which replicas lag: 0.5, a range such as 0-0.5, or inf",
     )
-    parser.add_argument("--seed", type=int, default=0, help="decides what --lag leaves open")
-    parser.add_argument("--tls", metavar="FILE", help="serve https: a certificate and its key")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the random lags of --lag")
+    parser.add_argument("--tls", metavar="FILE", help="serve https; FILE has certificate and key")
     return parser
 
 

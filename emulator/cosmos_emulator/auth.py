@@ -1,4 +1,4 @@
-"""Who may ask: master keys, and Entra ID tokens as far as they can be judged offline."""
+"""Authentication: master keys, and Entra ID tokens as far as they can be checked offline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMULATOR_KEY = (
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 )
 
-# Resources that an Entra ID token may change: the data plane, nothing above it.
+# Resources that an Entra ID token may change: only those of the data plane.
 DATA_PLANE = {"docs", "sprocs", "triggers", "udfs", "conflicts"}
 
 
@@ -90,7 +90,7 @@ class Authenticator:
 
 
 def _links(request: Request) -> Iterator[str]:
-    """The links that a client may have signed: by name, or the rid alone in lower case."""
+    """The links that a client may have signed: by name, or only the rid in lower case."""
     parts = request.segments
     if "operations" in parts[-2:]:
         parts = parts[:-2]

@@ -17,7 +17,7 @@ Holds = Callable[[str, str], bool]
 
 
 class BatchFailed(Exception):
-    """An operation failed: what stands before it must be undone. Carries the results to send."""
+    """An operation failed: those before it must be undone. Carries the results to send."""
 
     def __init__(self, results: list[Document]) -> None:
         super().__init__("the batch failed")
@@ -25,7 +25,7 @@ class BatchFailed(Exception):
 
 
 def run(items: Items, key: str, operations: Any, holds: Holds) -> tuple[list[Document], int]:
-    """Apply all operations in order; gives their results and the last LSN."""
+    """Apply all operations in order; returns their results and the last LSN."""
     if not isinstance(operations, list) or not operations:
         raise BadRequest("Batch request has no operations.")
     if len(operations) > MAX_OPERATIONS:

@@ -14,7 +14,7 @@ from .errors import BadRequest, Conflict, NotFound, PreconditionFailed
 from .messages import Document, Request
 from .storage import MANY, Storage
 
-# What a kind of resource is called in a feed, and the links that its body carries.
+# The name of each kind of resource in a feed, and the links in its body.
 FEEDS = {
     "dbs": "Databases",
     "colls": "DocumentCollections",
@@ -45,7 +45,7 @@ _MARKS = {"sprocs": 8, "triggers": 7, "udfs": 6, "permissions": 3, "conflicts": 
 
 @dataclass(slots=True)
 class Resource:
-    """A stored resource and where it is."""
+    """A stored resource and its location."""
 
     kind: str
     rid: str
@@ -54,7 +54,7 @@ class Resource:
 
 
 class Catalog:
-    """Reads and writes resources; keeps the containers in use ready in memory."""
+    """Reads and writes resources; caches the containers in use."""
 
     def __init__(self, storage: Storage, clock: Clock, partitions: int) -> None:
         self._storage = storage
@@ -64,7 +64,7 @@ class Catalog:
         storage.on_foreign_change(self._containers.clear)
 
     def find(self, kind: str, parent: Resource | None, name: str) -> Resource:
-        """A resource by id, or by rid as ``_self`` links have it."""
+        """A resource by id, or by rid as in ``_self`` links."""
         with self._storage.reading() as connection:
             row = connection.execute(
                 "SELECT rid, body FROM resources WHERE kind = ? AND parent = ? "
@@ -77,7 +77,7 @@ class Catalog:
         return Resource(kind, row[0], body["_self"], body)
 
     def owner(self, segments: list[str]) -> Resource | None:
-        """The resource that a feed belongs to: 404/1003 when it is missing."""
+        """The resource that a feed belongs to; 404/1003 if it is missing."""
         resource: Resource | None = None
         for kind, name in zip(segments[::2], segments[1::2], strict=False):
             try:
@@ -157,7 +157,7 @@ class Catalog:
             cursor = connection.execute(
                 "INSERT INTO resources (kind, parent, id, rid, ts, body) "
                 "VALUES (?, ?, ?, ?, ?, '')",
-                # The rid follows from the row's number, which is known only now.
+                # The rid is made from the row's number, which is known only now.
                 [
                     kind,
                     parent.rid if parent else "",
@@ -213,7 +213,7 @@ class Catalog:
         return Resource(old.kind, old.rid, old.self_link, body)
 
     def delete(self, resource: Resource, if_match: str | None = None) -> None:
-        """Delete a resource and all that belongs to it."""
+        """Delete a resource and everything that belongs to it."""
         with self._storage.writing() as connection:
             _check_match(resource, if_match)
             self._delete(connection, resource.kind, resource.rid)
@@ -314,7 +314,7 @@ def _check_match(resource: Resource, if_match: str | None) -> None:
 
 
 def _replacement(old: Document, new: Document) -> Document:
-    """What a container was created with stays: its key and its unique keys."""
+    """The new definition. The partition key and unique keys of a container cannot change."""
     if new["id"] != old["id"]:
         raise BadRequest("The id of a container cannot be changed.")
     same = ("paths", "kind", "version")

@@ -18,7 +18,7 @@ from .storage import Storage
 
 DEFAULT_THROUGHPUT = 400
 
-# Which kinds live under which.
+# Which kinds of resources each kind contains.
 _PLACES = {
     (): {"dbs", "offers"},
     ("dbs",): {"colls", "users", "clientencryptionkeys"},
@@ -28,7 +28,7 @@ _PLACES = {
 
 
 class CatalogRoutes:
-    """``/dbs``, ``/dbs/…/colls``, ``/offers`` and their like."""
+    """``/dbs``, ``/dbs/…/colls``, ``/offers`` and similar paths."""
 
     def __init__(self, storage: Storage, catalog: Catalog, tokens: ResourceTokens) -> None:
         self._storage = storage
@@ -119,7 +119,7 @@ class CatalogRoutes:
         return Response(status, headers, dumps(body).encode())
 
     def _with_statistics(self, request: Request, resource: Resource, answer: Response) -> Response:
-        """What a read of a container tells about its size, if it was asked."""
+        """Adds the size of a container to the response, if requested."""
         if resource.kind != "colls":
             return answer
         if request.flag("x-ms-documentdb-populatequotainfo"):
@@ -167,7 +167,7 @@ class CatalogRoutes:
 
 
 def _offer(headers: dict[str, str]) -> Document | None:
-    """The throughput that a request to create asks for."""
+    """The throughput that a create request asks for."""
     autoscale = headers.get("x-ms-cosmos-offer-autopilot-settings")
     if autoscale is not None:
         try:
@@ -213,7 +213,7 @@ def _check_offer(offer: Document) -> None:
     if autoscale:
         maximum = autoscale.get("maxThroughput")
         if not isinstance(maximum, int) or maximum < 1000 or maximum % 1000:
-            raise BadRequest("The maximal throughput must be a multiple of 1000, 1000 or more.")
+            raise BadRequest("The maximum throughput must be a multiple of 1000, 1000 or more.")
         return
     throughput = content.get("offerThroughput")
     if not isinstance(throughput, int) or throughput < 400 or throughput % 100:

@@ -29,7 +29,7 @@ def read(
     headers: dict[str, str],
     snapshot: Snapshot,
 ) -> FeedPage:
-    """One page after the place that ``If-None-Match`` names; its etag is the next place."""
+    """One page after the position in ``If-None-Match``; its etag is the next position."""
     newest = snapshot.version
     if newest is None:
         (newest,) = connection.execute(
@@ -57,7 +57,7 @@ def read(
         [*values, limit],
     )
     bodies: list[str] = []
-    # A replica may lag the place that another one gave: the feed never goes back.
+    # A replica may be older than a position that another one gave: the feed never goes back.
     size, place, more = 0, max(newest, after), False
     for version, lsn, body in cursor:
         size += len(body)

@@ -56,7 +56,7 @@ class IndexedTerms:
 
     def __init__(self, policy: dict[str, Any]) -> None:
         self._off = policy.get("indexingMode", "consistent") == "none"
-        # A tree of path parts; under "?" and "*" stands whether the path that ends there is in.
+        # A tree of path parts; "?" and "*" hold whether the path that ends there is included.
         self._tree: dict[str, Any] = {}
         for name, include in (("includedPaths", True), ("excludedPaths", False)):
             for entry in policy.get(name, []):
@@ -80,7 +80,7 @@ _LEAF: dict[str, Any] = {}
 
 
 def _count(value: Any, node: dict[str, Any], inherited: bool) -> int:
-    """Terms under a value; ``inherited`` is what the nearest ``*`` above it said."""
+    """Terms under a value; ``inherited`` is the setting of the nearest ``*`` above it."""
     inherited = node.get("*", inherited)
     if isinstance(value, dict):
         if not inherited and not node:

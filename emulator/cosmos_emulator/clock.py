@@ -1,4 +1,4 @@
-"""The server's time, by which documents are stamped and expire; a test can move it."""
+"""The server's time, which stamps and expires documents. Tests can change it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class Clock:
-    """Wall-clock time plus an offset: TTL without sleeping, and a server whose clock is wrong."""
+    """Wall-clock time plus an offset: for tests of TTL without sleeping, and of a wrong clock."""
 
     def __init__(self) -> None:
         self._offset = 0.0
@@ -18,11 +18,11 @@ class Clock:
         return self._offset
 
     def now(self) -> int:
-        """Seconds since 1970, whole, as ``_ts`` and ``Date`` count them."""
+        """Whole seconds since 1970, as in ``_ts`` and ``Date``."""
         return int(time.time() + self._offset)
 
     def elapsed(self) -> float:
-        """Seconds since some moment in the past; never goes back. Lag is measured by it."""
+        """Seconds since some moment in the past; never goes back. Used to measure lag."""
         return time.monotonic() + self._advanced
 
     def advance(self, seconds: float) -> None:
@@ -31,6 +31,6 @@ class Clock:
         self._advanced += max(0.0, seconds)
 
     def set_offset(self, seconds: float) -> None:
-        """Set the clock this many seconds ahead of this machine, or back if negative. No time
-        passes: replicas do not catch up by it."""
+        """Set the clock this many seconds ahead of this machine, or behind it if negative. No time
+        passes, so replicas do not catch up."""
         self._offset = seconds

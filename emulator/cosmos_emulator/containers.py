@@ -1,4 +1,4 @@
-"""One container: its definition, checked, completed and made ready for use."""
+"""One container: its definition, validated and completed with defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INDEXING_MODES = {"consistent", "lazy", "none"}
 
 @dataclass(slots=True)
 class Container:
-    """What the other modules need to know of a container, all of it derived from its definition."""
+    """What the other modules need to know of a container, derived from its definition."""
 
     number: int
     rid: str
@@ -96,8 +96,8 @@ class Container:
         epk_range: tuple[str, str] | None = None,
         lsns: dict[str, int] | None = None,
     ) -> dict[str, str]:
-        """By these the SDK learns how far it has read the container, or the part it asked for.
-        ``lsns`` is by range, for those that are not as far as ``lsn``."""
+        """Headers that tell the SDK how far it has read the container, or the requested part.
+        ``lsns`` is by range, for those that have not reached ``lsn``."""
         ranges = self.ranges_of(key, epk_range)
         if lsns is None:
             token = ",".join([f"{found.id}:-1#{lsn}" for found in ranges])
@@ -174,7 +174,7 @@ def _check_paths(entries: Any, name: str) -> None:
         path = entry.get("path") if isinstance(entry, dict) else None
         if not isinstance(path, str):
             raise BadRequest(f"An entry of {name} has no path.")
-        entry.pop("indexes", None)  # An old form of the policy; the service forgets it, too.
+        entry.pop("indexes", None)  # An old form of the policy; the service drops it too.
         if path == "/":
             continue
         if path_parts(path)[-1] not in ("?", "*"):
@@ -185,7 +185,7 @@ def _check_paths(entries: Any, name: str) -> None:
 
 
 def _complete_paths(policy: Document) -> None:
-    """The root must be decided; ``_etag`` is never worth an index."""
+    """The root must be included or excluded; ``_etag`` is never indexed."""
     paths = {entry["path"] for name in ("includedPaths", "excludedPaths") for entry in policy[name]}
     if "/*" not in paths and "/" not in paths:
         raise BadRequest(

@@ -1,4 +1,4 @@
-"""JSON as Cosmos keeps it: every number is a double, system properties are the service's own."""
+"""JSON as Cosmos DB stores it: every number is a double, and the service sets system properties."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def loads(body: bytes | str) -> Any:
 
 
 def load_body(request: Request) -> Any:
-    """The JSON of a request, parsed once: the log wants the id that is in it, too."""
+    """The JSON of a request, parsed once, because the log also needs its id."""
     if request.parsed is None:
         request.parsed = loads(request.body)
     return request.parsed
@@ -125,7 +125,7 @@ def path_parts(path: str) -> tuple[str, ...]:
 
 
 class Undefined:
-    """The value of a property that is not there."""
+    """The value of a missing property."""
 
     def __repr__(self) -> str:
         return "undefined"

@@ -1,4 +1,4 @@
-"""The emulator: storage, gateway, faults and the log in one object, and the ways in."""
+"""The emulator: storage, gateway, faults and request log in one object, and its transports."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .storage import Storage
 if TYPE_CHECKING:
     from .transports import EmulatorAsyncTransport, EmulatorTransport
 
-# https, because the SDK sends Entra ID tokens over nothing else; in process nothing is encrypted.
-# Each emulator has a name of its own, because the SDK keeps what it learnt about the ranges of an
-# endpoint for all clients of the process.
+# https, because the SDK sends Entra ID tokens only over https; in process nothing is encrypted.
+# Each emulator has its own name, because the SDK caches the ranges of an endpoint for all clients
+# of the process.
 ENDPOINT = "https://emulator-{}.localhost:8081/"
 _numbers = itertools.count(1)
 
@@ -35,8 +35,8 @@ Step = float | Awaitable[Any]
 class Emulator:
     """A Cosmos DB account in this process, in a file or in memory.
 
-    One object may serve several threads and several event loops at once. A container that is
-    made gets at least ``partitions`` physical partitions: a client has to merge what they answer.
+    One object may serve several threads and several event loops at once. A new container gets at
+    least ``partitions`` physical partitions, whose answers a client has to merge.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Emulator:
         return EmulatorTransport(self)
 
     def split(self, container: str) -> None:
-        """Split every range of a container in two, as the service does with one that has grown.
-        Clients that know the old ranges get 410 for them, and look again."""
+        """Split every range of a container in two, as the service does when a container has grown.
+        Clients that use the old ranges get 410, and read the new ones."""
         self._gateway.split(container)
 
     def clear_requests(self) -> None:
         self.requests.clear()
 
     def erase_remnants(self) -> bool:
-        """Write the file anew, so that it holds no byte of what was deleted or replaced. False if
-        another process has the file in use: the log beside it may still hold some then."""
+        """Rewrite the file, so that it holds no bytes of deleted or replaced data. False if another
+        process is using the file: its write-ahead log may still hold some."""
         return self._storage.rewrite()
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Emulator:
         return f"<Emulator {self._storage.path}>"
 
     async def exchange_async(self, request: Request, endpoint: str | None = None) -> Response:
-        """Answer a request; delays give way to other tasks of the loop."""
+        """Answer a request; delays do not block other tasks of the loop."""
         steps = self._exchange(request, endpoint)
         try:
             step = next(steps)
@@ -133,7 +133,7 @@ class Emulator:
             return done.value  # type: ignore[no-any-return]
 
     def _exchange(self, request: Request, endpoint: str | None) -> Generator[Step, None, Response]:
-        """What happens to a request, faults included. Yields what has to be waited for."""
+        """Process a request, including faults. Yields what the caller has to wait for."""
         record = self.requests.begin(request)
         response: Response | None = None
         try:
@@ -176,7 +176,7 @@ class Emulator:
 
 def _flawed(answer: Response, flaw: Flaw) -> Response:
     if flaw.kind == "cut" and not answer.body:
-        raise ConnectionDropped  # Half of nothing.
+        raise ConnectionDropped  # There is no body to cut in half.
     if flaw.kind == "endless" and answer.status in (204, 304):
-        flaw = Flaw("silent")  # These have no body that could go on.
+        flaw = Flaw("silent")  # These have no body that could be endless.
     return Response(answer.status, answer.headers, answer.body, flaw)

@@ -1,4 +1,4 @@
-"""What the gateway refuses, in the service's own shape.
+"""Errors of the gateway, in the form that the service uses.
 
 CosmosError                 a status, a sub-status and a message
 ├── BadRequest       400
@@ -11,7 +11,7 @@ CosmosError                 a status, a sub-status and a message
 ├── TooLarge         413
 └── NotModified      304    not an error to the client, but it ends a request in the same way
 StorageError                the file cannot be used: not a database, too new, disk full
-└── ForeignFile             it is a database of something else
+└── ForeignFile             it is a database of another application
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class BadRequest(CosmosError):
 
 
 class BadQuery(BadRequest):
-    """A query that cannot be answered, and where in its text the trouble is."""
+    """A query that cannot be answered, and where in its text the problem is."""
 
     def __init__(self, message: str, details: dict[str, Any]) -> None:
         super().__init__(message)
@@ -99,7 +99,7 @@ class BadQuery(BadRequest):
 
 
 class CrossPartitionDisabled(BadRequest):
-    """A query over all partitions must say that it means it."""
+    """A query over all partitions must enable that explicitly."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -110,7 +110,7 @@ class CrossPartitionDisabled(BadRequest):
 
 
 class MustBeMerged(BadRequest):
-    """A query whose answers for several ranges the client has to merge, by the plan it gets."""
+    """A query whose results for several ranges the client has to merge, using the query plan."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
         super().__init__(
@@ -120,7 +120,7 @@ class MustBeMerged(BadRequest):
             "exception (which only happens on older SDK clients), then you can safely ignore this "
             "message.",
             substatus=1004,
-            charge=0,  # No partition was asked.
+            charge=0,  # No partition was queried.
         )
         self._plan = plan
 
@@ -194,4 +194,4 @@ class StorageError(Exception):
 
 
 class ForeignFile(StorageError):
-    """The file is a SQLite database, but of something else."""
+    """The file is a SQLite database of another application."""

@@ -1,4 +1,4 @@
-"""Faults on demand: what a test wants to go wrong, and when.
+"""Faults on demand: what should go wrong in a test, and when.
 
     faults = Faults()
     faults.throttle(retry_after_ms=20, resource="docs", times=2)   # the first two get 429
@@ -9,7 +9,7 @@
     faults.latency = 0.005                                          # every request takes longer
 
 Each rule counts the requests that match it, from 1. It applies from the ``nth`` on, ``times`` times
-(``times=None``: for ever). A request that several rules match gets the first one that applies.
+(``times=None``: forever). If several rules match a request, the first one that applies is used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ConnectionDropped(Exception):
 
 @dataclass(slots=True)
 class Rule:
-    """One thing that goes wrong. ``hits`` counts how often it was applied."""
+    """One kind of fault. ``hits`` counts how often it was applied."""
 
     name: str
     nth: int
@@ -51,7 +51,7 @@ class Rule:
     error: CosmosError | None = None
     drop: Literal["before", "after"] | None = None
     flaw: Flaw | None = None
-    applied: bool = True  # where there is a flaw: whether the request is applied
+    applied: bool = True  # if there is a flaw: whether the request is applied
     delay: float = 0.0
     before: Hook | None = None
     after: Hook | None = None
@@ -59,7 +59,7 @@ class Rule:
     hits: int = 0
 
     def counts(self, record: RequestRecord) -> bool:
-        """Count the request if it matches, and say whether its turn has come."""
+        """Count the request if it matches. Returns whether the rule applies to it."""
         if any(getattr(record, name) != value for name, value in self.match.items()):
             return False
         if self.where is not None and not self.where(record):
@@ -85,7 +85,7 @@ class Faults:
 
     def fail(self, status: int, *, substatus: int = 0, **match: Any) -> Rule:
         """Answer with an error, without applying the request."""
-        message = _MESSAGES.get(status, "A fault asked for by the test.")
+        message = _MESSAGES.get(status, "A fault requested by the test.")
         error = CosmosError(message, status=status, substatus=substatus, charge=0.0)
         return self._add(_rule(f"fail {status}", match, error=error))
 
@@ -111,15 +111,15 @@ class Faults:
     def silent(
         self, *, when: Literal["connect", "before", "after"] = "before", **match: Any
     ) -> Rule:
-        """Accept the connection and answer nothing, before or after the request is applied, until
-        the client gives up. ``when="connect"``: no connection even comes about (over HTTP, where
-        a request is known only when its connection stands, that is the same as before)."""
+        """Accept the connection and never answer, before or after the request is applied, until
+        the client gives up. ``when="connect"``: no connection is made (over HTTP, a request is
+        known only after the connection is made, so that is the same as "before")."""
         flaw = Flaw("unreachable" if when == "connect" else "silent")
         return self._add(_rule(f"silent {when}", match, flaw=flaw, applied=when == "after"))
 
     def endless(self, *, drip: float | None = 0.05, **match: Any) -> Rule:
-        """Apply the request and begin an answer that never ends: after half of the body comes a
-        blank every ``drip`` seconds, so that no read timeout strikes; with None nothing comes."""
+        """Apply the request and begin an answer that never ends: after half of the body, send a
+        blank every ``drip`` seconds, so that no read timeout occurs; with None, send nothing."""
         return self._add(_rule("endless", match, flaw=Flaw("endless", drip)))
 
     def truncate(self, **match: Any) -> Rule:
@@ -127,21 +127,21 @@ class Faults:
         return self._add(_rule("truncate", match, flaw=Flaw("cut")))
 
     def delay(self, seconds: float, **match: Any) -> Rule:
-        """Apply the request late."""
+        """Apply the request after a delay."""
         return self._add(_rule(f"delay {seconds}", match, delay=seconds))
 
     def call(
         self, hook: Hook, *, when: Literal["before", "after"] = "before", **match: Any
     ) -> Rule:
-        """Run ``hook(record)`` before or after the request is applied; what it raises, the client
-        gets. It may be a coroutine function."""
+        """Run ``hook(record)`` before or after the request is applied. The client gets whatever it
+        raises. It may be a coroutine function."""
         name = f"call {when}"
         if when == "before":
             return self._add(_rule(name, match, before=hook))
         return self._add(_rule(name, match, after=hook))
 
     def clear(self) -> None:
-        """Forget all rules and the latency."""
+        """Remove all rules and the latency."""
         with self._lock:
             self._rules.clear()
         self.latency = 0.0
@@ -152,7 +152,7 @@ class Faults:
         return rule
 
     def choose(self, record: RequestRecord) -> Rule | None:
-        """The rule for a request. Every rule gets to count it; the first that applies wins."""
+        """The rule for a request. Every rule counts it; the first that applies wins."""
         if not self._rules:
             return None
         with self._lock:

@@ -1,4 +1,4 @@
-"""The SQLite file: opening it, telling whose it is, and bringing an older one up to date."""
+"""The SQLite file: opens it, checks that it is an emulator's, and upgrades an older one."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CREATE TABLE containers (
 
 
 class Connection(sqlite3.Connection):
-    """Closes itself when it is dropped. An emulator is often dropped unclosed, and sqlite3 warns
+    """Closes itself when it is garbage-collected. Emulators are often not closed, and sqlite3 warns
     about that since Python 3.13.
 
-    Neither weakref.finalize nor atexit: they would run before the services that were made earlier
-    have written what is due.
+    It uses neither weakref.finalize nor atexit: they would run before services that were made
+    earlier have written their pending data.
     """
 
     def __del__(self) -> None:
@@ -41,7 +41,7 @@ class Connection(sqlite3.Connection):
 
 
 def open_file(path: str) -> Connection:
-    """A connection that belongs to all threads, to a file that is ready for use."""
+    """A connection that all threads may use, to a file that is ready for use."""
     try:
         connection = _connect(path)
     except sqlite3.OperationalError as error:
@@ -75,17 +75,17 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
                 f"{path}: a SQLite database of something else, not one of this emulator's"
             )
         _check_version(connection, path)
-    # With WAL, NORMAL survives the death of the process; only a power cut may lose the last writes.
+    # With WAL, NORMAL survives a crash of the process; only a power cut may lose the last writes.
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA temp_store = MEMORY")
-    # What is deleted or replaced is overwritten in the file.
+    # Deleted and replaced data is overwritten in the file.
     connection.execute("PRAGMA secure_delete = ON")
-    # A longer log: moving it into the file is what waits for the disk.
+    # A longer log, because only moving it into the file waits for the disk.
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have made or upgraded the tables since the look above.
+        # Another process may have made or upgraded the tables since the check above.
         if not _is_filled(connection):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -123,7 +123,7 @@ def _check_version(connection: sqlite3.Connection, path: str) -> int:
 
 
 def _back_up(path: str, version: int) -> None:
-    """Copy the file as it is to ``<path>.backup-v<version>``; an older backup is kept."""
+    """Copy the file to ``<path>.backup-v<version>``; an older backup is kept."""
     target = Path(f"{path}.backup-v{version}")
     number = 1
     while target.exists():
@@ -132,7 +132,7 @@ def _back_up(path: str, version: int) -> None:
     unfinished = Path(f"{target}.unfinished")
     try:
         unfinished.unlink(missing_ok=True)
-        # By another connection: ours holds the lock that keeps writers out.
+        # On another connection: ours holds the lock that keeps writers out.
         with (
             contextlib.closing(_connect(path)) as source,
             contextlib.closing(sqlite3.connect(unfinished)) as copy,

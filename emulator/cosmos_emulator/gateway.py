@@ -1,4 +1,4 @@
-"""The gateway: one function from request to response. Every way in calls it."""
+"""The gateway: one function from request to response, which every transport calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VERBS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 
 
 class Gateway:
-    """Checks who asks, finds the route, and puts the answer into the service's form."""
+    """Authenticates the request, finds the route, and formats the answer like the service."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Gateway:
         except CosmosError as error:
             response = error.response(activity_id)
         except UnicodeEncodeError:
-            # Half of a surrogate pair, which JSON can spell but nobody can store.
+            # Half of a surrogate pair, which JSON can express but which cannot be stored.
             refusal = BadRequest("The request contains a string that is not valid Unicode.")
             response = refusal.response(activity_id)
         headers = response.headers

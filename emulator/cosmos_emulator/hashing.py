@@ -1,4 +1,4 @@
-"""MurmurHash3, by which Cosmos spreads partition keys over its ranges."""
+"""MurmurHash3, with which Cosmos DB distributes partition keys over its ranges."""
 
 from __future__ import annotations
 

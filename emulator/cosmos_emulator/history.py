@@ -1,13 +1,13 @@
-"""What items were: superseded versions, so that a read can see a container as of an LSN.
+"""The history of items: superseded versions, so that a read can see a container at an LSN.
 
-Triggers of this one connection keep them, in its temporary tables, which are in memory: the file is
-never changed, and without replicas there is nothing of it.
+Triggers of this connection store them in its temporary tables, which are in memory. The file is
+never changed, and without replicas there is no history.
 
     commits      by container: each LSN, the version it reached, and when
     history_<n>  rows of items_<n> that were replaced or deleted, and the LSN that did it
 
-What another process writes into the file is not seen by the triggers. After such a write the
-history starts anew: all that was written before counts as seen everywhere.
+The triggers do not see what another process writes into the file. After such a write the history
+starts again: everything written before counts as seen everywhere.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ class History:
         self._time = time
         self._watched: set[int] = set()
         self._outdated = False
-        # SQLite keeps the function where no garbage collection sees it. If it held what holds the
-        # connection, none of them could ever be dropped.
+        # SQLite keeps the function where garbage collection does not see it. If the function
+        # referred to an owner of the connection, none of them could ever be collected.
         connection.create_function("replica_time", 0, partial(_time_of, weakref.ref(self)))
         _run(connection, _COMMITS)
 
     def outdate(self) -> None:
-        """Another process has written: start anew when next asked."""
+        """Another process has written: start again at the next use."""
         self._outdated = True
 
     def refresh(self) -> None:
-        """Watch the containers that are new. Call it outside of a transaction."""
+        """Start the history of new containers. Call it outside a transaction."""
         if self._outdated:
             self._outdated = False
             self._watched.clear()
@@ -95,7 +95,7 @@ class History:
             "SELECT lsn FROM commits WHERE num = ? AND at <= ? ORDER BY at DESC, lsn DESC LIMIT 1",
             [number, moment],
         ).fetchone()
-        # Before the first moment that is known: what was there when the history began.
+        # Before the first known moment: the state when the history began.
         return int(row[0]) if row is not None else self._first(number)
 
     def _first(self, number: int) -> int:
@@ -113,7 +113,7 @@ class History:
         return int(version)
 
     def forget(self, number: int, lsn: int) -> None:
-        """Drop what no read as of ``lsn`` or later can see."""
+        """Drop versions that no read at ``lsn`` or later can see."""
         self._connection.execute(f"DELETE FROM history_{number} WHERE until <= ?", [lsn])
         self._connection.execute("DELETE FROM commits WHERE num = ? AND lsn < ?", [number, lsn])
 
@@ -125,7 +125,7 @@ def _time_of(history: weakref.ref[History]) -> float:
 
 
 def as_of(number: int, lsns: Sequence[tuple[Range, int]]) -> str:
-    """What stands in a FROM clause for the items of a container, each range as of its own LSN."""
+    """The FROM clause for the items of a container, each range at its own LSN."""
     now = " OR ".join(_within(found, lsns, f"lsn <= {lsn}") for found, lsn in lsns)
     then = " OR ".join(
         _within(found, lsns, f"lsn <= {lsn} AND until > {lsn}") for found, lsn in lsns

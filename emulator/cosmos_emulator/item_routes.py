@@ -30,7 +30,7 @@ KEY_HEADER = "x-ms-documentdb-partitionkey"
 
 
 class ItemRoutes:
-    """``…/docs`` and what else lives on the items of a container."""
+    """``…/docs`` and the other paths for the items of a container."""
 
     def __init__(
         self, storage: Storage, catalog: Catalog, clock: Clock, snapshots: Snapshots
@@ -190,8 +190,8 @@ class ItemRoutes:
 
     @contextmanager
     def _deciding(self, request: Request) -> Iterator[tuple[sqlite3.Connection, Container, str]]:
-        """A write to one partition. It is decided on the newest state, and whoever is refused
-        learns from the session token how new that is."""
+        """A write to one partition. It is decided on the newest state. The session token tells a
+        refused client how new that state is."""
         with self._storage.lock:
             place = None
             try:
@@ -201,7 +201,7 @@ class ItemRoutes:
                     place = container, key
                     yield connection, container, key
             except (NotFound, Conflict, PreconditionFailed) as refused:
-                # Looked up when the transaction is undone: it may have taken an LSN.
+                # Read after the transaction is rolled back: it may have taken an LSN.
                 if place is not None and refused.substatus != 1003:
                     container, key = place
                     lsn = self._catalog.lsn(container)

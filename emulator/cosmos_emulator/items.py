@@ -25,12 +25,12 @@ from .documents import (
 from .errors import BadRequest, Conflict, NotFound, NotModified, PreconditionFailed, TooLarge
 from .messages import Document
 
-SWEEP = 256  # writes between two looks for expired items, at least
+SWEEP = 256  # least number of writes between two sweeps for expired items
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What an operation on one item gives back."""
+    """The result of an operation on one item."""
 
     status: int
     etag: str
@@ -75,7 +75,7 @@ class Items:
         now: int,
         seen: str | None = None,
     ) -> None:
-        """``seen`` is what reads see instead of the table: a state of the past."""
+        """``seen`` is what reads use instead of the table: a past state."""
         self._connection = connection
         self._container = container
         self._now = now
@@ -105,7 +105,7 @@ class Items:
         return Outcome(200, etag, charges.read(len(row.body)), 0, row.body)
 
     def resolve(self, container: str, name: str) -> str:
-        """The id of an item; in a link by rids the item's name is a rid, too."""
+        """The id of an item; in a link by rids, the item's name is also a rid."""
         if container != self._container.rid:
             return name
         row = self._connection.execute(
@@ -153,7 +153,7 @@ class Items:
         conditions: Conditions,
         holds: Callable[[str], bool] | None = None,
     ) -> Outcome:
-        """Change an item in place: ``change`` gives the new document and how much it touched."""
+        """Change an item in place: ``change`` returns the new document and the change count."""
         row = self._alive(key, item_id)
         if row is None:
             raise NotFound
@@ -211,9 +211,9 @@ class Items:
         return row
 
     def _sweep(self, version: int) -> None:
-        """Take expired items out of the store, now and then: the more there may be, the rarer.
+        """Remove expired items from time to time: the more items there may be, the less often.
 
-        There are no more items than writes, so that a write pays for a look at sixteen at most.
+        There are no more items than writes, so each write pays for checking at most sixteen items.
         """
         alive = self._container.alive_sql(self._now)
         if version % max(SWEEP, 1 << (version.bit_length() - 4)):
@@ -281,7 +281,7 @@ class Items:
         return Outcome(200, rids.etag(container.number, version), charge, lsn, text)
 
     def _write_charge(self, body: str) -> float:
-        """What it costs to take a stored item out of the store and its index."""
+        """The charge for removing a stored item from the store and its index."""
         terms = self._container.terms.count(_user_properties(loads(body)))
         return charges.write(len(body), terms)
 

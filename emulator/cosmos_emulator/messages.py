@@ -15,7 +15,7 @@ NAMED = {
 }  # fmt: skip
 
 
-# The headers that make a POST something else than a create.
+# The headers that make a POST something other than a create.
 _POSTS = {
     "x-ms-cosmos-is-query-plan-request": "query plan",
     "x-ms-documentdb-isquery": "query",
@@ -26,7 +26,7 @@ _POSTS = {
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """How far a read saw, and how far it could have seen."""
+    """The LSN that a read saw, and the newest one that it could have seen."""
 
     lsn: int
     newest: int
@@ -110,10 +110,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What is wrong with how an answer is sent.
+    """What goes wrong when an answer is sent.
 
-    unreachable  no connection comes about
-    silent       the connection stands, nothing is answered
+    unreachable  no connection is made
+    silent       the connection is made, but no answer is sent
     endless      the answer begins and never ends: a blank every ``drip`` seconds, or no more at all
     cut          half of the body, then the connection closes
     """

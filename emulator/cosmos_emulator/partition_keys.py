@@ -1,4 +1,4 @@
-"""Partition keys: how they come in, how they are kept, and where they hash to.
+"""Partition keys: their form in requests, their stored form, and their hash.
 
 A key is kept as the JSON text of its components (``["A"]``, ``["x",1]``; undefined is ``{}``),
 which is what two equal keys have in common. The effective partition key (EPK) is a hex string:

@@ -1,4 +1,4 @@
-"""Resource tokens: what a permission of a user lets its holder do."""
+"""Resource tokens: what a permission allows its holder to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_definition(permission: Document) -> None:
 
 
 class ResourceTokens:
-    """Issues tokens for permissions, and judges requests that carry one."""
+    """Issues tokens for permissions, and checks requests that carry one."""
 
     def __init__(self, secret: bytes, catalog: Catalog, clock: Clock) -> None:
         self._secret = secret
@@ -78,7 +78,7 @@ class ResourceTokens:
         return claims
 
     def _resolved(self, segments: list[str]) -> list[str]:
-        """A link with the names of its database and its container turned into rids."""
+        """A link with the names of its database and container replaced by rids."""
         head = segments[:4] if segments[2:3] == ["colls"] else segments[:2]
         if len(head) % 2:
             return segments

@@ -1,4 +1,4 @@
-"""Queries and feeds: the part of a container they are about, their pages, their charges."""
+"""Queries and feeds: the part of a container that they read, their pages and charges."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALL = 1_000_000  # what a page size of −1 comes to; the size limit of a page e
 
 @dataclass(slots=True)
 class Selection:
-    """The part of a container that a request is about."""
+    """The part of a container that a request selects."""
 
     key: str | None = None
     epk_range: tuple[str, str] | None = None
@@ -73,7 +73,7 @@ class QueryRoutes:
         features = request.headers.get("x-ms-cosmos-supported-query-features", "")
         supported = frozenset(name.strip() for name in features.split(","))
         described = _described(container, text, parameters, supported)
-        headers = {"content-type": JSON, "x-ms-request-charge": "0"}  # No partition was asked.
+        headers = {"content-type": JSON, "x-ms-request-charge": "0"}  # No partition was queried.
         return Response(200, headers, dumps(described).encode())
 
     def _run(self, request: Request, text: str, parameters: list[dict[str, Any]]) -> Response:
@@ -147,7 +147,7 @@ def _answer(container: Container, page: query.Page) -> str:
 
 
 def crosses(request: Request) -> bool:
-    """Whether a query says that it is about all partitions. A feed always is."""
+    """Whether a query is for all partitions. A feed always is."""
     return request.operation != "query" or request.flag(
         "x-ms-documentdb-query-enablecrosspartition"
     )
@@ -221,7 +221,7 @@ def _gone(range_id: str) -> CosmosError:
 
 
 def _metrics(page: query.Page, started: float, output: int) -> str:
-    """What the service tells about the work of a query, as far as it is known here."""
+    """The service's metrics of a query, as far as they are known here."""
     milliseconds = (time.perf_counter() - started) * 1000
     figures = {
         "totalExecutionTimeInMs": f"{milliseconds:.2f}",

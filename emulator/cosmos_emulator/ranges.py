@@ -1,7 +1,7 @@
 """Physical partitions: how many a container has, and which part of the keys each one holds.
 
-They are a matter of numbers only: all items of a container live in one table. But the SDK reads by
-range, and keeps a session token for each.
+They exist only as numbers: all items of a container are in one table. But the SDK reads by range,
+and keeps a session token for each.
 
 Ranges are numbered so that a split gives new numbers: those of a container with n ranges are n - 1
 to 2n - 2, and range r becomes 2r + 1 and 2r + 2. So the number of a range that was split is not

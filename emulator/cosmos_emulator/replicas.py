@@ -8,8 +8,8 @@
     replicas.catch_up("events")  # they apply what was written so far, held or not
     replicas.release()           # nothing is held any more
 
-Every range of every container has replicas of its own. Each of them only moves forward, but two
-reads may meet two of them. Time is the emulator's: ``emulator.clock.advance`` lets it pass.
+Every range of every container has its own replicas. Each only moves forward, but two reads may use
+two different ones. Time is the emulator's: ``emulator.clock.advance`` moves it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .history import History
 
 Lag = float | tuple[float, float]
 
-TIDY = 256  # reads of a range between two looks for history that nobody can see any more
+TIDY = 256  # reads of a range between two removals of history that nobody can see any more
 
 
 @dataclass(slots=True)
@@ -36,9 +36,9 @@ class _Replica:
 class Replicas:
     """By how many seconds the replicas lag, and which of them a test holds back.
 
-    ``lag`` is a number, a pair (each replica lags by something between the two, decided anew at
-    each read), infinite, or a mapping from names of containers to such; a container that is not
-    in it does not lag. ``time`` gives the seconds by which to measure, the emulator's by default.
+    ``lag`` is a number, a pair (each read picks a lag between the two), infinite, or a mapping from
+    container names to these; a container that is not in it does not lag. ``time`` returns the
+    seconds used to measure lag, by default those of the emulator.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Replicas:
         self._held = {**self._held, **dict.fromkeys(containers)} if containers else {}
 
     def catch_up(self, *containers: str) -> None:
-        """Let the replicas apply what has been written up to now, also where they are held."""
+        """Let the replicas apply everything written up to now, even if they are held."""
         now = self._now()
         names: tuple[str | None, ...] = containers or (None,)
         self._caught_up = {**self._caught_up, **dict.fromkeys(names, now)}
 
     def attach(self, time: Callable[[], float]) -> Callable[[], float]:
-        """Belong to an emulator; gives the time by which writes are to be recorded."""
+        """Attach to an emulator; returns the clock with which to record writes."""
         if self._history is not None or self._replicas:
             raise ValueError("these replicas belong to another emulator already")
         self._time = self._time or time
@@ -104,8 +104,8 @@ class Replicas:
         return self._history
 
     def position(self, number: int, name: str, range_id: str) -> int:
-        """The LSN of the replica of a range that a read happens to meet. Call it with the
-        storage's lock held."""
+        """The LSN of the replica that a read of a range uses. Call it with the storage's lock
+        held."""
         replicas = self._replicas.get((number, range_id))
         if replicas is None:
             replicas = self._replicas[number, range_id] = [_Replica() for _ in range(self._count)]

@@ -1,4 +1,4 @@
-"""The request log: what was asked, what was answered, and when."""
+"""The request log: requests, their answers, and their times."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ KEPT = 50_000
 class RequestRecord:
     """One request. ``status`` is 0 while it runs, and stays 0 when the connection was dropped.
 
-    ``started`` and ``ended`` are seconds of the monotonic clock. Of a read from replicas
-    ``served_lsn`` says how far it saw, ``stale`` whether there was more.
+    ``started`` and ``ended`` are seconds of the monotonic clock. For a read from replicas,
+    ``served_lsn`` is the LSN that it saw, and ``stale`` whether there was a newer one.
     """
 
     sequence: int
@@ -47,7 +47,7 @@ class RequestRecord:
 
 
 def _id(request: Request) -> str | None:
-    """The id in the path, or in the body of an item that is to be created."""
+    """The id in the path, or in the body of an item to create."""
     if request.resource != "docs" or request.operation not in ("create", "upsert"):
         return request.id
     try:
@@ -58,7 +58,7 @@ def _id(request: Request) -> str | None:
 
 
 class RequestLog:
-    """The last requests in the order in which they came in; reads like a list."""
+    """The latest requests in order of arrival; reads like a list."""
 
     def __init__(self) -> None:
         self._records: deque[RequestRecord] = deque(maxlen=KEPT)

@@ -30,7 +30,7 @@ def item_number(rid: str) -> int | None:
 
 
 def etag(container: int, version: int) -> str:
-    """One of a kind for each write to each container."""
+    """Unique for each write to each container."""
     return f'"{container:08x}-0000-0000-0000-{version:012x}"'
 
 

@@ -1,4 +1,4 @@
-"""The way in over HTTP, on loopback."""
+"""The HTTP server, on loopback."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HOST = "127.0.0.1"
 MAX_HEADER = 64 * 1024
 MAX_BODY = 32 * 1024 * 1024
 
-# How often a connection that gets no answer is looked at: whether the client has left.
+# How often to check whether the client of an unanswered connection has left.
 POLL = 0.02
 
 
 class PortInUse(Exception):
-    """Somebody else listens on the port."""
+    """Another program listens on the port."""
 
 
 class Server:
@@ -47,7 +47,7 @@ class Server:
         return "https" if self._tls else "http"
 
     async def start(self) -> str:
-        """Listen; gives the endpoint."""
+        """Start listening; returns the endpoint."""
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(
@@ -93,7 +93,7 @@ class Server:
     async def _send_flawed(
         self, incoming: web.Request, response: Response, flaw: Flaw
     ) -> web.StreamResponse:
-        """Send as much as is to be sent, and wait for the client to leave."""
+        """Send as much as the flaw allows, and wait for the client to leave."""
         if flaw.kind in ("endless", "cut"):
             answer = web.StreamResponse(status=response.status, headers=response.headers)
             if flaw.kind == "cut":
@@ -116,7 +116,7 @@ class Server:
         return _hang_up(incoming)
 
     async def _stays(self, incoming: web.Request, seconds: float) -> bool:
-        """Wait; whether client and server are still there."""
+        """Wait; returns whether client and server are still there."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
         transport = incoming.transport
@@ -124,7 +124,7 @@ class Server:
 
 
 def _hang_up(incoming: web.Request) -> web.StreamResponse:
-    """Close the socket; the response that aiohttp insists on goes nowhere."""
+    """Close the socket; aiohttp requires a response, which is never sent."""
     if incoming.transport is not None:
         incoming.transport.abort()
     return web.Response()

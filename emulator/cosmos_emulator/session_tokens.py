@@ -9,7 +9,7 @@ from .errors import BadRequest
 
 
 def parse(header: str | None) -> dict[str, int]:
-    """The LSN that a request wants to see at least, by range."""
+    """The lowest LSN that a request accepts, by range."""
     demands: dict[str, int] = {}
     for part in (header or "").split(","):
         if not part:

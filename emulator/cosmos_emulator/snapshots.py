@@ -49,8 +49,8 @@ class Snapshots:
         *,
         alike: bool = False,
     ) -> Snapshot:
-        """For a read of one key, of a range of keys, or of the container. ``alike``: all ranges as
-        of the same LSN. Call it with the storage's lock held."""
+        """The snapshot for a read of one key, a range of keys, or the container. ``alike``: all
+        ranges at the same LSN. Call it with the storage's lock held."""
         newest = self._catalog.lsn(container)
         if self._replicas is None:
             return Snapshot(container.table, newest, key, epk_range)
@@ -91,5 +91,5 @@ def _lsn(
         raise NotFound(
             "The read session is not available for the input session token.", substatus=1002
         )
-    # Some replica has got as far as the token, if not the one that was met.
+    # Some replica has reached the token, even if the chosen one has not.
     return max(lsn, wanted)

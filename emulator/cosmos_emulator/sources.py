@@ -85,7 +85,7 @@ class ItemSource(TableSource):
     ) -> Iterator[tuple[int, str]]:
         terms = query.index_terms(order_by) if self._in_one_partition else []
         if terms and terms != ["id"]:
-            # A query does without its index where none can be written, on a full disk for one.
+            # A query runs without its index if none can be written, for example on a full disk.
             with contextlib.suppress(CosmosError):
                 self._storage.ensure_sort_index(self._number, terms)
         if where is not None and self._in_one_partition and self._is_current:
@@ -93,7 +93,7 @@ class ItemSource(TableSource):
         return super().rows(where, params, order_by, limit, offset)
 
     def _array_index(self, path: str) -> str | None:
-        """The table that knows which items have a text in the array at this path."""
+        """The table that maps texts in the array at this path to items."""
         with contextlib.suppress(CosmosError):
             return self._storage.ensure_array_index(self._number, path)
         return None

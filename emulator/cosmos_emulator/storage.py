@@ -1,4 +1,4 @@
-"""What is in the SQLite file: tables, transactions, locking.
+"""The content of the SQLite file: tables, transactions, locking.
 
 Layout:
     resources     databases, containers, offers, users, scripts …: one row each, JSON in ``body``
@@ -25,7 +25,7 @@ from .files import BUSY_TIMEOUT_MS, open_file
 from .history import History
 
 MANY = 1000  # deleted items after which the log is emptied
-SMALL = 64 * 1024 * 1024  # bytes of a file that is rewritten at closing, if need be
+SMALL = 64 * 1024 * 1024  # bytes: a file up to this size is rewritten on close, if needed
 MAX_SORT_INDEXES = 32  # per container: each one slows its writes a little
 MAX_ARRAY_INDEXES = 4  # the same for arrays, of which every item has a row
 
@@ -86,14 +86,14 @@ class Storage:
     def _tidy_up(self) -> None:
         """Before the file is closed: rewrite it if something was erased, unless it is large."""
         with contextlib.suppress(sqlite3.DatabaseError, OSError):
-            # Another process that is busy with the file is not waited for.
+            # Do not wait for another process that is using the file.
             self._connection.execute("PRAGMA busy_timeout = 0")
             if os.path.getsize(self.path) <= SMALL:
                 self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def erased(self, count: int) -> None:
-        """Items were deleted. Call it after the transaction: many of them empty the log."""
+        """Count deleted items. Call it after the transaction: many deletions empty the log."""
         before, self._erased = self._erased, self._erased + count
         if before // MANY != self._erased // MANY:
             # They are deleted in any case; a full disk may keep them in the log for longer.
@@ -101,7 +101,7 @@ class Storage:
                 self.empty_log()
 
     def empty_log(self) -> bool:
-        """Move the log into the file; whether no other process kept that from happening."""
+        """Move the log into the file; returns False if another process prevented it."""
         if self._in_memory:
             return True
         with self.lock, _translated():
@@ -113,7 +113,7 @@ class Storage:
         return not busy
 
     def rewrite(self) -> bool:
-        """Write the file anew, with what is stored and nothing else."""
+        """Rewrite the file, with only the stored data."""
         if self._in_memory:
             return True
         with self.lock, _translated():
@@ -121,7 +121,7 @@ class Storage:
             return self.empty_log()
 
     def keep_history(self, time: Callable[[], float]) -> History:
-        """Keep what items were from now on, for replicas that lag."""
+        """Keep superseded versions of items from now on, for replicas that lag."""
         with self.lock:
             self.history = History(self._connection, time)
             self.history.refresh()
@@ -129,7 +129,7 @@ class Storage:
             return self.history
 
     def on_foreign_change(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` when another process has written the file: caches are stale then."""
+        """Call ``callback`` when another process has written the file, which makes caches stale."""
         self._on_foreign_change.append(callback)
 
     def _notice_foreign_changes(self) -> None:
@@ -182,7 +182,7 @@ class Storage:
             self._made_indexes.discard(name)
 
     def ensure_feed_index(self, number: int) -> None:
-        """Make the index of the change feed; those who never read it need not pay for it."""
+        """Make the index of the change feed at its first use, since many never read the feed."""
         name = f"items_{number}_by_version"
         if name not in self._made_indexes:
             with self.writing() as connection:
@@ -226,7 +226,7 @@ class Storage:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """SQLite's troubles, told as the service tells its own."""
+    """Turns SQLite's errors into errors of the service."""
     try:
         yield
     except sqlite3.IntegrityError:

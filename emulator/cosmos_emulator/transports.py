@@ -1,4 +1,4 @@
-"""The ways in from Microsoft's SDK, without a socket."""
+"""Transports for Microsoft's SDK, without a socket."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EmulatorAsyncTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse])
         try:
             response = await self._emulator.exchange_async(_incoming(request))
         except ConnectionDropped:
-            # What azure-core's aiohttp transport makes of a server that hangs up.
+            # What azure-core's aiohttp transport raises when a server closes the connection.
             error = aiohttp.ServerDisconnectedError()
             raise ServiceRequestError(error, error=error) from error
         if response.flaw is not None:
@@ -75,7 +75,7 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
         try:
             response = self._emulator.exchange(_incoming(request))
         except ConnectionDropped:
-            # What azure-core's requests transport makes of a server that hangs up.
+            # What azure-core's requests transport raises when a server closes the connection.
             cause = urllib3.exceptions.ProtocolError("Connection aborted.")
             error = requests.exceptions.ConnectionError(cause)
             raise ServiceResponseError(error, error=error) from error
@@ -90,7 +90,7 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
         """The emulator outlives its clients."""
 
     def _endure(self, flaw: Flaw, options: dict[str, Any]) -> None:
-        """Do as azure-core's requests transport does with an answer that does not come."""
+        """Behave like azure-core's requests transport when no answer comes."""
         if flaw.kind == "cut":
             cut = requests.exceptions.ChunkedEncodingError("Connection broken: IncompleteRead")
             raise IncompleteReadError(cut, error=cut) from cut
@@ -112,7 +112,7 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
 
 
 async def _endure(flaw: Flaw, options: dict[str, Any]) -> None:
-    """Do as azure-core's aiohttp transport does with an answer that does not come."""
+    """Behave like azure-core's aiohttp transport when no answer comes."""
     if flaw.kind == "cut":
         cut = aiohttp.ClientPayloadError("Response payload is not completed")
         raise IncompleteReadError(cut, error=cut) from cut
@@ -129,11 +129,11 @@ async def _endure(flaw: Flaw, options: dict[str, Any]) -> None:
 
 
 def _patience(flaw: Flaw, options: dict[str, Any]) -> float | None:
-    """How long a client waits, by the options of its request; None is for ever."""
+    """How long a client waits, by the options of its request; None: forever."""
     name = "connection_timeout" if flaw.kind == "unreachable" else "read_timeout"
     patience: float | None = options.get(name, DEFAULT_TIMEOUT)
     if flaw.drip is not None and (patience is None or flaw.drip < patience):
-        return None  # Every blank that arrives starts the time anew.
+        return None  # Every blank that arrives restarts the timeout.
     return patience
 
 
@@ -152,7 +152,7 @@ class _AsyncResponse(AsyncHttpResponse):
         _fill(self, request, response)
 
     async def load_body(self) -> None:
-        """It is there already."""
+        """Does nothing: the body is already loaded."""
 
     def body(self) -> bytes:
         content: bytes = self.internal_response.body

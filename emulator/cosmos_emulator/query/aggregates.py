@@ -30,7 +30,8 @@ class _Count:
 
 
 class _Sum:
-    """Undefined values are left out; one that is no number makes the whole sum undefined."""
+    """Undefined values are left out; any other value that is not a number makes the sum
+    undefined."""
 
     def __init__(self) -> None:
         self._sum = 0.0
@@ -94,7 +95,7 @@ def has_aggregate(part: Any) -> bool:
 
 
 def check_aggregate(query: nodes.Query) -> None:
-    """Of the queries across partitions that aggregate, the service knows one form."""
+    """The service supports only one form of aggregates across partitions."""
     match query.selection:
         case nodes.Value(nodes.Call(name, _)) if name in AGGREGATES and not query.group_by:
             return

@@ -46,7 +46,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: the aliases it may use, and the groups it sees, if any.
+    """The context of an expression: the aliases it may use, and the groups it sees, if any.
 
     A constant one must have the same value for every row.
     """
@@ -215,7 +215,8 @@ def _binary(symbol: str, left: Evaluate, right: Evaluate) -> Evaluate:
 
 
 def _logical(operands: list[Evaluate], *, decisive: bool) -> Evaluate:
-    """AND and OR: one operand may decide; else an operand that is no boolean leaves it open."""
+    """AND and OR: one operand may decide; otherwise an operand that is not a boolean makes the
+    result undefined."""
 
     def evaluate(row: Row) -> Any:
         result: Any = not decisive
@@ -231,7 +232,7 @@ def _logical(operands: list[Evaluate], *, decisive: bool) -> Evaluate:
 
 
 def _disjunction(operands: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:
-    """OR. One that looks for several texts in one array finds the array once."""
+    """OR. If it looks for several texts in one array, the array is evaluated once."""
     general = _logical([compile_expression(part, scope) for part in operands], decisive=True)
     arrays = [_array_searched(part) for part in operands]
     if arrays[0] is None or any(each is None or each[0] != arrays[0][0] for each in arrays):
@@ -247,7 +248,7 @@ def _disjunction(operands: tuple[nodes.Expression, ...], scope: Scope) -> Evalua
             text = each(row)
             if type(text) is not str:
                 return general(row)
-            if text in items:  # nothing but the same text is equal to a text
+            if text in items:  # a text equals only the same text
                 return True
         return False
 
@@ -317,7 +318,7 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
     if function is None:
         raise QueryError(f"'{name}' is not a recognized built-in function name.", code="SC2005")
     if scope.constant and name == "RAND":
-        raise QueryError("RAND is no constant.")
+        raise QueryError("RAND is not a constant.")
     function.check_arity(name, len(arguments))
     call = function.call
     if name in CLOCK_FUNCTIONS:

@@ -1,4 +1,4 @@
-"""What a query asks for, in the words of the service's query plan."""
+"""A description of a query, in the form of the service's query plan."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ _EVERYWHERE = {"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive":
 
 
 class Split(Enum):
-    """How the answers of several ranges become one."""
+    """How the answers of several ranges are combined."""
 
     APPENDED = "one after the other"
     MERGED = "by the client, which must sort, cut or add them up"
@@ -32,7 +32,7 @@ class Split(Enum):
 
 
 def split(text: str) -> Split:
-    """QueryError for aggregates that the service leaves to no SDK."""
+    """Raises QueryError for aggregates that the service does not let an SDK compute."""
     compiled = plan(text)
     query = compiled.query
     if not query.sources or query.ranked:
@@ -74,7 +74,7 @@ def describe(
     # Not as compiled: computed properties are left to the range that is asked.
     query = _with_counts(parse(text), values)
     if query.ranked or has_aggregate(query.selection):
-        # Scores are not merged here, and one result needs no order.
+        # Scores are not merged here, and a single result needs no order.
         query = replace(query, order_by=())
     counted = compiled.inner if _counts_distinct(compiled) else None
     asked = counted.query if counted else query
@@ -152,7 +152,7 @@ def _unsupported(features: list[str]) -> QueryError:
 
 
 def _counts_distinct(compiled: Plan) -> bool:
-    """`SELECT COUNT(1) FROM (SELECT DISTINCT …)`, which has a place of its own in the plan."""
+    """`SELECT COUNT(1) FROM (SELECT DISTINCT …)`, which has its own field in the plan."""
     inner = compiled.inner
     if inner is None or not inner.query.distinct:
         return False

@@ -39,7 +39,7 @@ class Source(Protocol):
 
 
 class Verbatim(str):
-    """A whole document as the JSON text that is stored: it can be passed on without a look."""
+    """A whole document as its stored JSON text, which can be passed on without parsing."""
 
     __slots__ = ()
 
@@ -246,7 +246,7 @@ class _Run:
     def _stream(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
         """Results in SQLite's order, from the place on; reads no more than is asked for."""
         resumed = None if place.keys is None else (place.keys, place.rowid)
-        # A place without keys is one by count: all the results before it are computed again.
+        # A place without keys is a count: all results before it are computed again.
         skip = self._skip + place.returned if resumed is None else 0
         limit = self._limit(most, place.returned, skip)
         for position, document, body in self._documents(resumed, limit):
@@ -287,7 +287,7 @@ class _Run:
                     break
             else:
                 return
-            # The limit was a guess that came out too low: continue after the last row.
+            # The limit was a guess that was too low: continue after the last row.
             limit = None
             again = True
 
@@ -320,7 +320,7 @@ class _Run:
         where = [] if segment.where is None else [f"({segment.where})"]
         params = list(segment.params)
         if self._condition is not None:
-            # After a place, the index is entered there and not where the condition would begin.
+            # After a place, the index scan starts there, not where the condition would begin.
             where.append(f"{'+' if resumed else ''}({self._condition.sql})")
             params += self._condition.params
         rows = self._source.rows(" AND ".join(where) or None, params, segment.order_by, limit, 0)
@@ -330,7 +330,7 @@ class _Run:
             yield rowid, body
 
     def _limit(self, most: int | None, returned: int, skip: int) -> int | None:
-        """How many rows are surely enough, where every row gives one result."""
+        """How many rows are certainly enough, if every row gives one result."""
         exact = self._plan.query.where is None or (
             self._condition is not None and self._condition.exact
         )

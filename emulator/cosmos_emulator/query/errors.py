@@ -1,4 +1,4 @@
-"""What can be wrong with a query.
+"""Errors of queries.
 
 QueryError                the text, a parameter, or what it asks for: 400
 └── ContinuationError     the continuation token is not one of ours, or belongs to another query

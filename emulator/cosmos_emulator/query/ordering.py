@@ -1,4 +1,4 @@
-"""ORDER BY in SQLite, and how to go on from a place in the order.
+"""ORDER BY in SQLite, and how to continue from a place in the order.
 
 A path sorts by two expressions: its type, then its value. SQLite serves an order from an index on
 these expressions if WHERE does not fix the first of them by equality; where it does, only the
@@ -56,7 +56,7 @@ def indexed_arrays(policy: Mapping[str, Any]) -> list[str]:
 
 
 def contains_any(at: str, count: int) -> str:
-    """Whether the array there has one of so many texts. `array_lookup` knows it again."""
+    """Whether the array there has one of `count` texts. `array_lookup` recognises this form."""
     return (
         f"EXISTS (SELECT 1 FROM json_each(body,{at}) WHERE type = 'text'"
         f" AND value IN ({','.join('?' * count)}))"
@@ -158,7 +158,7 @@ def segments(
 
 
 def _order(terms: Sequence[SortTerm], *, without_type: bool) -> tuple[str, ...]:
-    """Ties in order of creation, turned round with the last key."""
+    """Ties in order of creation, reversed if the last key is descending."""
     order = [
         f"{sql} DESC" if term.descending else sql
         for at, term in enumerate(terms)
@@ -203,7 +203,7 @@ def _bound(value: Any, descending: bool) -> Any:
 
 
 def sortable(text: str) -> bool:
-    """Whether SQLite has the same idea of the text: it stops at a zero character."""
+    """Whether SQLite sorts the text in the same way: it stops at a zero character."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 

@@ -76,7 +76,7 @@ class Plan:
     def _sorted(self, rows: Iterable[Row]) -> list[Row]:
         ordered = list(rows)
         for key, descending in reversed(self.order):
-            # A reversed sort keeps ties in their order; the service turns them round as well.
+            # A reversed sort keeps ties in their order; the service reverses them as well.
             if descending:
                 ordered.reverse()
             ordered.sort(key=lambda row, key=key: sort_key(key(row)), reverse=descending)  # type: ignore[misc]
@@ -263,7 +263,7 @@ def _project(query: nodes.Query, scope: Scope) -> Evaluate:
 
 
 def _check_order(query: nodes.Query) -> None:
-    """A container is sorted by what its index knows: paths of its documents."""
+    """A container can be sorted only by what its index covers: paths of its documents."""
     if query.ranked:
         return
     for item in query.order_by:

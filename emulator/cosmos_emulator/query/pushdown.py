@@ -1,4 +1,4 @@
-"""What SQLite can do of a query: a condition every answer meets, and the order.
+"""The part of a query that SQLite can do: a condition that every result meets, and the order.
 
 The condition is necessary, not sufficient: the engine evaluates WHERE again on what SQLite
 returns. `exact` says that nothing is expected to fall out there, so that a limit may be set.
@@ -17,7 +17,7 @@ from .errors import QueryError
 from .ordering import around, contains_any, json_path, sortable, sql_number, sql_order_terms
 from .values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, rank
 
-# Above this SQLite is not asked: a statement takes only so many values.
+# SQLite is not used above this: a statement takes a limited number of values.
 _MOST_PARAMS: Final = 5_000
 
 
@@ -26,7 +26,7 @@ class Condition:
     sql: str
     params: tuple[Any, ...] = ()
     exact: bool = True
-    same: bool = False  # it means just what the query means: no look at the documents is needed
+    same: bool = False  # it is equivalent to the query: documents need no check
 
 
 def path_of(node: nodes.Expression, alias: str) -> tuple[str, ...] | None:
@@ -77,7 +77,7 @@ class Pushdown:
         return None
 
     def fixed_rank(self, node: nodes.Expression, path: tuple[str, ...]) -> int | None:
-        """The one type that the path has wherever `node` is true, if that can be told."""
+        """The one type that the path has wherever `node` is true, if that is known."""
         match node:
             case nodes.And(operands):
                 ranks = (self.fixed_rank(operand, path) for operand in operands)
@@ -187,7 +187,7 @@ _RANK_TESTS: Final = {
 
 
 def _no_subquery(query: nodes.Query, names: frozenset[str]) -> Any:
-    raise QueryError("A subquery is no constant.")
+    raise QueryError("A subquery is not a constant.")
 
 
 NO_NAMES: Final = Scope(frozenset(), _no_subquery, constant=True)

@@ -106,7 +106,7 @@ def _similarity(
 
 
 def smallest_is_closest(arguments: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:
-    """Whether VectorDistance with these arguments is a distance, and not a likeness."""
+    """Whether VectorDistance with these arguments is a distance, not a similarity."""
     options = compile_expression(arguments[3], scope) if len(arguments) > 3 else None
     paths = [path[1] for argument in arguments[:2] if (path := nodes.property_path(argument))]
 
@@ -129,7 +129,7 @@ def _fused(scores: list[Score], weights: Evaluate | None) -> Score:
         totals = [0.0] * len(rows)
         for score, factor in zip(scores, factors, strict=True):
             values = score(rows)
-            # A negative weight turns the ranking round.
+            # A negative weight reverses the ranking.
             best_first = sorted(set(values), reverse=factor >= 0)
             places = {value: place for place, value in enumerate(best_first, start=1)}
             for at, value in enumerate(values):

@@ -15,7 +15,7 @@ _FILTER: Final = nodes.Reference("({documentdb-formattableorderbyquery-filter})"
 
 
 def rewritten(query: nodes.Query) -> nodes.Query | None:
-    """None if every range is asked what the client asked; counts must be constants."""
+    """None if every range gets the client's own query; counts must be constants."""
     if query.group_by:
         return _grouped(query)
     if has_aggregate(query.selection):
@@ -44,7 +44,7 @@ def _ordered(query: nodes.Query) -> nodes.Query:
         where = nodes.And((where, nodes.Call("IS_DEFINED", (payload,))))
     root = nodes.Reference(query.sources[0].alias)
     keys = tuple(_item(item.expression) for item in query.order_by)
-    # Equal results of two ranges count once: no range knows how many of its own will be wanted.
+    # Equal results of two ranges count once: no range knows how many of its own will be needed.
     narrowed = _unwindowed(query) if query.distinct else _widened(query)
     return replace(
         narrowed,
@@ -116,7 +116,7 @@ def _unwindowed(query: nodes.Query) -> nodes.Query:
 
 
 def _widened(query: nodes.Query) -> nodes.Query:
-    """What the first results of all may need of one range: also what the client will skip."""
+    """Includes everything that the first results may need from one range, even those to skip."""
     match query.offset, query.limit:
         case nodes.Constant(offset), nodes.Constant(limit):
             most = nodes.Constant(offset + limit)

@@ -9,7 +9,7 @@ from . import nodes
 from .values import UNDEFINED
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Words of the grammar, which a property may be called only in brackets.
+# Keywords: a property with such a name must be written in brackets.
 _WORDS: Final = frozenset(
     (
         *("ALL", "AND", "ARRAY", "AS", "ASC", "BETWEEN", "BY", "DESC", "DISTINCT", "ESCAPE"),
@@ -127,7 +127,7 @@ def _selection(selection: nodes.Star | nodes.Value | nodes.Properties) -> str:
 
 
 def _item(name: str, expression: nodes.Expression) -> str:
-    """With its name, unless that is the one it has anyway."""
+    """The expression with its name, unless that is its default name."""
     match expression:
         case nodes.Reference(own) | nodes.Member(_, nodes.Constant(str() as own)) if own == name:
             return expression_text(expression)

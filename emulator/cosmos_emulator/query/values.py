@@ -6,7 +6,7 @@ from typing import Any, Final, final
 
 @final
 class Undefined:
-    """The value of a property that is not there."""
+    """The value of a missing property."""
 
     _instance: "Undefined | None" = None
 
@@ -104,7 +104,7 @@ def comparable(left: Any, right: Any) -> bool:
 def number(value: float) -> Any:
     """A result of arithmetic: a double, written as an integer where it is one.
 
-    NaN and infinity are no JSON: undefined.
+    NaN and infinity are not valid JSON: undefined.
     """
     if not math.isfinite(value):
         return UNDEFINED
@@ -121,7 +121,7 @@ def _double(value: int) -> float:
 
 
 def from_client(value: Any) -> Any:
-    """A parameter's value, its numbers made doubles."""
+    """A parameter's value, with its numbers converted to doubles."""
     if type(value) is int and not -_EXACT <= value <= _EXACT:
         return number(_double(value))
     if type(value) is float:

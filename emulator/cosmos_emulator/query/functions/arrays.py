@@ -38,7 +38,7 @@ def _contains(items: Any, wanted: Any, partial: Any = False) -> Any:
     if wanted is UNDEFINED:
         return False
     if type(wanted) is str:
-        return wanted in items  # nothing but the same text is equal to a text
+        return wanted in items  # a text equals only the same text
     matches = _partly_equal if partial else equal
     return any(matches(item, wanted) for item in items)
 
