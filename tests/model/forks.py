@@ -2,7 +2,7 @@
 
 The new document comes first, with the status `forking`: it names its source, the point and the
 number of events. Then the events are copied to the places 1, 2 … of its log, and it becomes active.
-Any process that finds `forking` completes it or, if events of the source are gone, announces a purge.
+Whoever finds `forking` completes it or, if events of the source are gone, announces a purge.
 
 The copy of an event z is called "f:z" here, so that the two are told apart.
 """
