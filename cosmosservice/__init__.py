@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, SweepReport
     from cosmosservice.cosmos_artifact_service import ArtifactReader, CosmosArtifactService
     from cosmosservice.cosmos_memory_service import CosmosMemoryService
-    from cosmosservice.cosmos_session_service import CosmosSessionService, SessionPage
+    from cosmosservice.cosmos_session_service import CosmosSessionService
     from cosmosservice.data_converters import register_classes
     from cosmosservice.errors import (
         AlreadyExistsError,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cosmosservice.memory.backfill import EmbedReport
     from cosmosservice.memory.forgetting import MemoryPurgeReport
     from cosmosservice.sessions.administration import PurgeReport
+    from cosmosservice.sessions.browsing import SessionPage
     from cosmosservice.sessions.importing import ImportOutcome
     from cosmosservice.sessions.store.repair import RepairReport
     from cosmosservice.sessions.watching import SessionChange, SessionWatch
@@ -93,7 +94,7 @@ _MODULES = {
     "RepairReport": "sessions.store.repair",
     "RequestCharge": "account.charges",
     "SessionChange": "sessions.watching",
-    "SessionPage": "cosmos_session_service",
+    "SessionPage": "sessions.browsing",
     "SessionWatch": "sessions.watching",
     "register_classes": "data_converters",
     "SweepReport": "artifacts.sweeping",

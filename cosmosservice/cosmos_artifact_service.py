@@ -15,9 +15,9 @@ from typing_extensions import Unpack, override
 from cosmosservice.account.account import CosmosAccount
 from cosmosservice.account.service import AccountService
 from cosmosservice.artifacts import references
+from cosmosservice.artifacts.digests import sha256
 from cosmosservice.artifacts.keys import ArtifactKey, Scope
 from cosmosservice.artifacts.parts import blob_part, divided, ensure_part, reference_of
-from cosmosservice.artifacts.payloads import sha256
 from cosmosservice.artifacts.saving import Draft
 from cosmosservice.artifacts.stores import ArtifactStores, Sizes
 from cosmosservice.artifacts.streams import ArtifactReader, Opened, Source, blocks
@@ -286,7 +286,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             )
         except Exception:
             with contextlib.suppress(Exception):
-                await self.in_store(name, lambda store: store.payloads.discard(upload))
+                await self.in_store(name, lambda store: store.collecting.discard(upload))
             raise
 
     async def _send(self, upload: Upload, first: bytes, rest: Any) -> None:

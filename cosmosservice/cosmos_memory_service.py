@@ -104,13 +104,14 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
           repeat_seconds: for how long a repeated search is answered from a cache, as long as this
             service adds and deletes nothing for the user. 0: never.
           ensure: "create" missing containers, "verify" them, or "never" check. Default: create
-            with a key, verify with Entra ID, which may not create.
+            with a key; verify with Entra ID, which may not create, and with `client`.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
           client: an azure.cosmos.aio.CosmosClient of the application. It is used only on its own
-            event loop, and the application closes it.
+            event loop, and the application closes it. Containers are verified and not created,
+            unless `ensure` says "create".
           on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
-import math
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import (
@@ -32,61 +29,29 @@ from cosmosservice.data_converters.state_scopes import (
 from cosmosservice.errors import ConfigurationError, SessionNotFoundError
 from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.sessions.administration import Administration
+from cosmosservice.sessions.arguments import check_ttl, is_blank, key_or_none
+from cosmosservice.sessions.browsing import Browsing
+from cosmosservice.sessions.options import DEFAULT_CACHE_BYTES, OnConflict, SessionOptions
 from cosmosservice.sessions.remembering import MemoryKeeper, SessionMemory
-from cosmosservice.sessions.session_objects import Holding, event_object, session_object
-from cosmosservice.sessions.store.documents import ACTIVE, DELETED
-from cosmosservice.sessions.store.feed_position import Scope
+from cosmosservice.sessions.session_objects import Holding, session_object
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.pages import Wanted
-from cosmosservice.sessions.store.records import Record, event_record
+from cosmosservice.sessions.store.records import event_record
 from cosmosservice.sessions.stores import SessionStores
-from cosmosservice.sessions.watching import SessionWatch
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
 
     from cosmos_emulator import Emulator
     from cosmosservice.account.options import Ensure, OnRequestCharge
-    from cosmosservice.sessions.store.feed import FeedPage, Run
-    from cosmosservice.sessions.store.feed_position import Position, Start
     from cosmosservice.sessions.store.history import Point
-    from cosmosservice.sessions.store.iterating import Position as LogPosition
     from cosmosservice.sessions.store.snapshot import Snapshot
     from cosmosservice.sessions.store.store import SessionStore
 
-OnConflict = Literal["raise", "rebase"]
 
-DEFAULT_CACHE_BYTES = 64 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class SessionPage:
-    """One page of a list of sessions, and the continuation for the next."""
-
-    sessions: list[Session]
-    continuation: str | None
-    titles: list[str]
-    """The titles of the sessions, in the same order; empty for a session without one."""
-
-
-class SessionOptions(TypedDict, total=False):
-    """Options of a session service on the embedded emulator."""
-
-    database: str | None
-    session_container: str | None
-    conversation_container: str | None
-    on_conflict: OnConflict
-    ttl: int | None
-    recent_events: int | None
-    since_compaction: bool | None
-    cache_bytes: int
-    memory: SessionMemory | None
-    ensure: Ensure | None
-    timeout: float | None
-    on_request_charge: OnRequestCharge | None
-
-
-class CosmosSessionService(AccountService["SessionStore"], Administration, BaseSessionService):
+class CosmosSessionService(
+    AccountService["SessionStore"], Browsing, Administration, BaseSessionService
+):
     """Durable, shared ADK sessions on Azure Cosmos DB.
 
         events container, partition /session_id       sessions container, partition /user_id
@@ -145,20 +110,21 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
           memory: the CosmosMemoryService to which events are added when they are appended, in the
             background. Default: none.
           ensure: "create" missing containers, "verify" them, or "never" check. Default: create
-            with a key, verify with Entra ID, which may not create.
+            with a key; verify with Entra ID, which may not create, and with `client`.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
             Default: COSMOSDB_TIMEOUT, or 30.
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
           client: an azure.cosmos.aio.CosmosClient of the application. It is used only on its own
-            event loop, and the application closes it.
+            event loop, and the application closes it. Containers are verified and not created,
+            unless `ensure` says "create".
           on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if on_conflict not in ("raise", "rebase"):
             raise ConfigurationError("on_conflict is 'raise' or 'rebase'.")
-        _check_ttl(ttl)
+        check_ttl(ttl)
         if recent_events is not None and recent_events < 0:
             raise ConfigurationError("recent_events is a number of events, or None for all.")
         if memory is not None and not isinstance(memory, SessionMemory):
@@ -230,8 +196,8 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         session_id: str | None = None,
         ttl: int | None = None,
     ) -> Session:
-        _check_ttl(ttl)
-        if session_id is None or _blank(session_id):
+        check_ttl(ttl)
+        if session_id is None or is_blank(session_id):
             session_id = str(uuid.uuid4())
         key = SessionKey.named(app_name, user_id, session_id)
         check_state_keys(state, "create_session")
@@ -251,7 +217,7 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        key = _key(app_name, user_id, session_id)
+        key = key_or_none(app_name, user_id, session_id)
         if key is None:
             return None
         count = self._recent_events if config is None else config.num_recent_events
@@ -278,131 +244,10 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         )
         return ListSessionsResponse(sessions=[session_object(each) for each in found])
 
-    async def list_sessions_page(
-        self,
-        *,
-        app_name: str,
-        user_id: str | None = None,
-        limit: int = 50,
-        continuation: str | None = None,
-        deleted: bool = False,
-        newest_first: bool = False,
-        updated_after: datetime.datetime | float | None = None,
-        updated_before: datetime.datetime | float | None = None,
-        title: str | None = None,
-    ) -> SessionPage:
-        """Up to `limit` sessions, and their titles.
-
-        A session's title is its name in ADK's web interface (`displayName` in the state's
-        `__session_metadata__`) or, without one, the user's first words.
-
-        Args:
-          limit: how many at most.
-          continuation: that of the previous page. The other arguments, except `limit`, must be the
-            same.
-          deleted: list the deleted sessions that can be restored instead.
-          newest_first: the last updated first. Default: oldest update first, like list_sessions.
-          updated_after: only sessions that were updated then or later: a datetime with a time
-            zone, or seconds since 1970.
-          updated_before: only sessions that were updated before.
-          title: only sessions with this text in the title, in upper or lower case.
-        """
-        if limit < 1:
-            raise ValueError("limit must be at least 1.")
-        wanted = Wanted(
-            app_name,
-            user_id,
-            DELETED if deleted else ACTIVE,
-            newest_first,
-            _seconds("updated_after", updated_after),
-            _seconds("updated_before", updated_before),
-            _part_of_title(title),
-        )
-        found, following = await self.in_store(
-            "list_sessions",
-            lambda store: store.listing.page(wanted, limit=limit, continuation=continuation),
-        )
-        sessions = [session_object(each) for each in found]
-        return SessionPage(sessions, following, [each.title for each in found])
-
-    async def count_sessions(
-        self, *, app_name: str, user_id: str | None = None, deleted: bool = False
-    ) -> int:
-        """The number of sessions of a user or, without a `user_id`, of an app.
-
-        With `deleted`, counts the deleted sessions that can be restored instead.
-        """
-        status = DELETED if deleted else ACTIVE
-        return await self.in_store(
-            "count_sessions", lambda store: store.listing.count(app_name, user_id, status)
-        )
-
-    def iter_events(
-        self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
-    ) -> AsyncIterator[Event]:
-        """The session's events in order, loaded page by page.
-
-        Raises SessionNotFoundError if the session is deleted before the last page was read: an
-        iteration that ends without an error is complete. A session that does not exist has no
-        events.
-        """
-        if page_size < 1:
-            raise ValueError("page_size must be at least 1.")
-        return self._iter_events(_key(app_name, user_id, session_id), page_size)
-
-    async def _iter_events(self, key: SessionKey | None, page_size: int) -> AsyncIterator[Event]:
-        position: LogPosition | None = None
-        while key is not None:
-            page, position = await self.in_store(
-                "iter_events", _events_after(key, position, page_size)
-            )
-            for record in page:
-                if record.is_event:
-                    yield event_object(record)
-            if position is None:
-                return
-
-    async def get_session_at(
-        self, *, app_name: str, user_id: str, session_id: str, at: Point
-    ) -> Session:
-        """The session as it was: its events up to a point, and its own state at that moment.
-
-        `at` is a revision (0: before the first event), the id of an event, or a datetime.
-        `user:` and `app:` state, which other sessions change too, is left out. Raises ValueError
-        if there is no such point, and SessionNotFoundError if there is no such session.
-        """
-        key = SessionKey.named(app_name, user_id, session_id)
-        past = await self.in_store("get_session_at", lambda store: store.history.at(key, at))
-        return session_object(past.snapshot)
-
-    async def fork_session(
-        self,
-        *,
-        app_name: str,
-        user_id: str,
-        session_id: str,
-        at: Point | None = None,
-        new_session_id: str | None = None,
-        new_user_id: str | None = None,
-    ) -> Session:
-        """A new, independent session with the same history up to a point; default: all of it.
-
-        Event ids, authors and timestamps stay. `user:` and `app:` state is shared as always, and
-        not copied to another user. Raises AlreadyExistsError if the new id is in use.
-        """
-        key = SessionKey.named(app_name, user_id, session_id)
-        if new_session_id is None or _blank(new_session_id):
-            new_session_id = str(uuid.uuid4())
-        target = SessionKey.named(
-            app_name, user_id if new_user_id is None else new_user_id, new_session_id
-        )
-        snapshot = await self.in_store("fork_session", _fork(key, target, at))
-        return session_object(snapshot)
-
     @override
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """A soft delete: nobody can append any more, and `restore_session` brings it back."""
-        key = _key(app_name, user_id, session_id)
+        key = key_or_none(app_name, user_id, session_id)
         if key is not None:
             await self.in_store("delete_session", lambda store: store.lifecycle.delete(key))
 
@@ -429,35 +274,6 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
             grace=GRACE,
         )
         return event
-
-    def watch(
-        self,
-        *,
-        app_name: str | None,
-        user_id: str | None = None,
-        session_id: str | None = None,
-        since: str = "now",
-        interval: float = 1.0,
-        follow: bool = True,
-    ) -> SessionWatch:
-        """The events of an app as any process appends them: at least once, and in order within a
-        session. Deletes, restores and purges are reported too.
-
-        Args:
-          app_name: the app; None: all apps.
-          user_id: only events of this user.
-          session_id: only events of this session; then nothing else is read.
-          since: "now"; "beginning": everything that is stored; or the continuation of a change, to
-            continue after it.
-          interval: seconds between two reads when nothing is new.
-          follow: False ends the iteration when everything that is stored has been reported.
-        """
-        scope = Scope.named(app_name, user_id, session_id)
-
-        async def read(place: Position | Start, told: Mapping[Run, int]) -> FeedPage:
-            return await self.in_store("watch", lambda store: store.feed.page(scope, place, told))
-
-        return SessionWatch(read, scope, since, interval, follow)
 
     async def _must_be_whole(self, key: SessionKey, session: Session) -> None:
         """ADK computes the state before the rewind from the events. If some of them were missing,
@@ -486,6 +302,30 @@ class CosmosSessionService(AccountService["SessionStore"], Administration, BaseS
         """
         await self._account.run_everywhere(self._stores, "flush", lambda store: store.flush())
 
+    async def fork_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        at: Point | None = None,
+        new_session_id: str | None = None,
+        new_user_id: str | None = None,
+    ) -> Session:
+        """A new, independent session with the same history up to a point; default: all of it.
+
+        Event ids, authors and timestamps stay. `user:` and `app:` state is shared as always, and
+        not copied to another user. Raises AlreadyExistsError if the new id is in use.
+        """
+        key = SessionKey.named(app_name, user_id, session_id)
+        if new_session_id is None or is_blank(new_session_id):
+            new_session_id = str(uuid.uuid4())
+        target = SessionKey.named(
+            app_name, user_id if new_user_id is None else new_user_id, new_session_id
+        )
+        snapshot = await self.in_store("fork_session", _fork(key, target, at))
+        return session_object(snapshot)
+
 
 def _fork(
     key: SessionKey, target: SessionKey, at: Point | None
@@ -499,51 +339,3 @@ def _fork(
         return made
 
     return fork
-
-
-def _events_after(
-    key: SessionKey, position: LogPosition | None, count: int
-) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], LogPosition | None]]]:
-    return lambda store: store.iterating.page(key, position, count)
-
-
-def _key(app_name: str, user_id: str, session_id: str) -> SessionKey | None:
-    if not app_name or _blank(session_id):
-        return None
-    return SessionKey.named(app_name, user_id, session_id)
-
-
-def _blank(session_id: str) -> bool:
-    """Whether it is empty or white space, so that it names no session."""
-    return not session_id or (isinstance(session_id, str) and session_id.isspace())
-
-
-def _seconds(name: str, value: datetime.datetime | float | None) -> float | None:
-    if isinstance(value, datetime.datetime):
-        if value.tzinfo is None:
-            raise ValueError(f"{name} has no time zone: give it one, such as datetime.UTC.")
-        return value.timestamp()
-    if value is None:
-        return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
-        raise ValueError(f"{name} is a datetime, or a number of seconds since 1970.")
-    return float(value)
-
-
-def _part_of_title(title: str | None) -> str | None:
-    if title is None or title == "":
-        return None
-    if not isinstance(title, str):
-        raise ValueError("title is the text to look for in the titles.")
-    if title[0] in "*%" or title[-1] in "*%":
-        raise ValueError(
-            "title is looked for literally, anywhere in the titles. There are no wildcards: leave"
-            " out the * or % at its beginning or end."
-        )
-    return title
-
-
-def _check_ttl(ttl: int | None) -> None:
-    if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 1):
-        raise ConfigurationError("ttl is a number of seconds, at least 1, or None.")

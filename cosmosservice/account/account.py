@@ -105,14 +105,15 @@ class CosmosAccount:
             without one Entra ID.
           uri: `cosmosdb://…`, as ADK's commands pass it on.
           ensure: "create" missing containers, "verify" them, or "never" check. Default: create
-            with a key, verify with Entra ID, which may not create.
+            with a key; verify with Entra ID, which may not create, and with `client`.
           timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
             Default: COSMOSDB_TIMEOUT, or 30.
           preferred_regions: the regions to read from, the nearest first.
           client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
             `proxies` or `user_agent_suffix`.
           client: an azure.cosmos.aio.CosmosClient that the application has. It is used on its
-            event loop only, and the application closes it.
+            event loop only, and the application closes it. Containers are verified and not
+            created, unless `ensure` says "create".
           on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
           erase_together: a purge by a session service also erases what the memory and artifact

@@ -1,4 +1,4 @@
-"""The requests to one container, each with its charge.
+"""The requests to one container.
 
 Nothing above this module knows HTTP; nothing in it knows ADK. It speaks in create, read, replace
 with If-Match, delete and queries, all of which are safe to send twice: Cosmos DB decides by id and
@@ -7,44 +7,23 @@ etag, and the callers recognise their own writes.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cosmosservice.account.change_feed import FeedPoint, FeedStart, points
-from cosmosservice.account.charges import (
-    Observer,
-    RequestCharge,
-    answers_so_far,
-    current_operation,
-    operation_named,
-)
-from cosmosservice.account.failures import (
-    BatchRefused,
-    Failure,
-    NotFound,
-    PreconditionFailed,
-    may_have_stored,
-)
-from cosmosservice.account.retries import REQUEST
-from cosmosservice.errors import UnavailableError
-from cosmosservice.hosting.deadline import answered, remaining, time_for_attempt
+from cosmosservice.account.charges import Observer, operation_named
+from cosmosservice.account.failures import BatchRefused, NotFound, PreconditionFailed
+from cosmosservice.account.sending import Sender, total_charge
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import ContainerProxy
 
     from cosmosservice.account.server_clock import ServerClock
 
-logger = logging.getLogger("cosmosservice")
-
 Document = dict[str, Any]
 
-_CHARGE = "x-ms-request-charge"
-_THROTTLED = 429
-_READS = ("read", "query", "change feed")
 _PAGE = 1_000  # results a page across partitions
 _IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 
@@ -78,8 +57,7 @@ class Container:
     ) -> None:
         self._proxy = proxy
         self._key_field = partition_key.removeprefix("/")
-        self._observer = observer
-        self._clock = clock
+        self._sender = Sender(proxy.id, observer, clock)
         self.name = proxy.id
 
     async def become_known(self) -> None:
@@ -99,7 +77,7 @@ class Container:
 
     async def add(self, document: Document) -> Mapping[str, str]:
         """The same for one that is never changed: its etag stays among the headers."""
-        return await self._send(
+        return await self._sender.send(
             "create",
             lambda hook: self._proxy.create_item(document, no_response=True, response_hook=hook),
         )
@@ -118,14 +96,14 @@ class Container:
                 await self._proxy.read_item(document_id, partition, response_hook=hook, **condition)
             )
 
-        await self._send("read", send)
+        await self._sender.send("read", send)
         return found or NOT_MODIFIED
 
     async def replace(self, document: Document, etag: str) -> str:
         """Replaces the document if it still has the etag. Raises PreconditionFailed, NotFound."""
         from azure.core import MatchConditions
 
-        headers = await self._send(
+        headers = await self._sender.send(
             "replace",
             lambda hook: self._proxy.replace_item(
                 document["id"],
@@ -173,7 +151,7 @@ class Container:
         condition: dict[str, Any] = (
             {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag else {}
         )
-        await self._send(
+        await self._sender.send(
             "delete",
             lambda hook: self._proxy.delete_item(
                 document_id, partition, response_hook=hook, **condition
@@ -200,7 +178,7 @@ class Container:
                 hook(error.headers or {}, None)
                 refused = BatchRefused(error.error_index or 0, status)
 
-        await self._send("batch", send)
+        await self._sender.send("batch", send)
         # The SDK keeps no session token of a transaction: without this, the client might not read
         # its own writes.
         last = writes[-1]
@@ -239,10 +217,10 @@ class Container:
             except StopAsyncIteration:
                 page = None
             if seen:  # no request was needed to learn that the page before was the last
-                charged(_sum(seen), None)
+                charged(total_charge(seen), None)
 
         while True:
-            await self._send("query", send)
+            await self._sender.send("query", send)
             if page is None:
                 return
             yield page
@@ -261,9 +239,9 @@ class Container:
             seen: list[Mapping[str, str]] = []
             async for page in self._pager(text, parameters, seen, max_item_count=_PAGE):
                 found.extend([item async for item in page])
-            charged(_sum(seen), None)
+            charged(total_charge(seen), None)
 
-        await self._send("query", send)
+        await self._sender.send("query", send)
         return found
 
     async def changes(
@@ -290,9 +268,9 @@ class Container:
             )
             with contextlib.suppress(StopAsyncIteration):  # nothing new
                 page.extend([item async for item in await anext(found.by_page())])
-            charged({**seen[-1], **_sum(seen)}, None)
+            charged({**seen[-1], **total_charge(seen)}, None)
 
-        await self._send("change feed", send)
+        await self._sender.send("change feed", send)
         # The SDK puts its continuation into the headers of the last answer.
         return page, points(seen[-1]["etag"])
 
@@ -312,82 +290,6 @@ class Container:
         found = self._proxy.query_items(text, parameters=named, response_hook=hook, **options)
         return found.by_page()
 
-    async def _send(self, request: str, send: Callable[[Any], Awaitable[Any]]) -> Mapping[str, str]:
-        """Sends, retries where that may help, reports to the observer, and translates errors."""
-        clock = asyncio.get_running_loop().time
-        answers: list[int] = []
-        answers_so_far.set(answers)
-        failure: Failure | None = None
-        maybe_stored = False
-        for attempt in REQUEST:
-            await REQUEST.pause(attempt)
-            if not remaining() and failure is not None:
-                break
-            if not remaining():
-                raise UnavailableError(
-                    f"{current_operation.get()}: the {request} in container {self.name!r} was not"
-                    " sent: the operation has reached its timeout. Nothing was stored by this"
-                    " request."
-                )
-            seen: Mapping[str, str] = {}
-
-            def hook(headers: Mapping[str, str], _: Any) -> None:
-                nonlocal seen
-                seen = headers
-
-            started, last = clock(), REQUEST.is_last(attempt)
-            try:
-                async with asyncio.timeout(time_for_attempt(last=last)):
-                    await send(hook)
-            except Exception as error:
-                failure = Failure(error)
-            else:
-                answered()
-                if seen:
-                    self._observe(request, answers, seen, clock() - started)
-                return seen
-            if failure.status is None and answers[-1:] == [_THROTTLED]:
-                failure.throttled = True  # given up between two attempts of the SDK
-            elif answers[-1:] != [failure.status or 0]:
-                answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
-            # Whatever the last answer is: one that was not answered may have been applied.
-            maybe_stored |= request not in _READS and any(map(may_have_stored, answers))
-            self._observe(request, answers, failure.headers, clock() - started)
-            del answers[:-1]  # they are counted
-            if failure.status is not None:
-                answered()
-            if not failure.transient or last or not remaining():
-                break
-            logger.info(
-                "%s: the %s in container %r is sent again after %s.",
-                current_operation.get(),
-                request,
-                self.name,
-                f"answer {failure.status}" if failure.status else "no answer",
-            )
-        assert failure is not None
-        # Raised outside the handler: the SDK's exceptions carry the request with its
-        # authorization header, and must not travel along as a context.
-        what = f"the {request} in container {self.name!r}"
-        raise failure.translated(what, maybe_stored=maybe_stored)
-
-    def _observe(
-        self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
-    ) -> None:
-        self._clock.answered(headers, seconds)
-        # Not every answer is one to this request: a query looks for its partitions first.
-        status = answers[-1] if answers else 200
-        charge = RequestCharge(
-            current_operation.get(),
-            request,
-            self.name,
-            status,
-            float(headers.get(_CHARGE, 0)),
-            int(headers.get("x-ms-substatus", 0)) if status >= 400 else 0,
-            sum(not 0 < each < 400 for each in answers[:-1]) if len(answers) > 1 else 0,
-        )
-        self._observer.request(charge, seconds)
-
 
 def _operation(write: Write | Delete) -> tuple[Any, ...]:
     if isinstance(write, Delete):
@@ -396,11 +298,6 @@ def _operation(write: Write | Delete) -> tuple[Any, ...]:
     if etag is None:
         return "create", (document,)
     return "replace", (document["id"], document), {"if_match_etag": etag}
-
-
-def _sum(seen: list[Mapping[str, str]]) -> dict[str, str]:
-    """The charges of several answers as one. Not every emulator reports them."""
-    return {_CHARGE: str(sum(float(each.get(_CHARGE, 0)) for each in seen))}
 
 
 def _if_modified(etag: str | None) -> dict[str, Any]:

@@ -60,3 +60,6 @@ VISIBILITY = Retry(attempts=12, first_pause=0.01, longest_pause=0.64, without_pa
 
 # Work in the background that failed.
 BACKGROUND = Retry(attempts=6, first_pause=4.0, longest_pause=64.0)
+
+# A request to Blob Storage, which its client sends again, and a look at a copy that goes on there.
+BLOB = Retry(attempts=4, first_pause=1.0, longest_pause=1.0)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Document
+from cosmosservice.account.retries import BLOB
 from cosmosservice.artifacts.bodies import BLOBS, MissingPiece
 from cosmosservice.artifacts.keys import Scope
 from cosmosservice.errors import (
@@ -31,8 +32,6 @@ PIECE_BYTES = 4 * 1024 * 1024
 _SINGLE_PUT = 64 * 1024 * 1024
 _SINGLE_GET = 32 * 1024 * 1024
 _AT_ONCE = 4
-_RETRIES = 3
-_PAUSE = 1  # seconds between attempts
 _TRANSIENT = frozenset({408, 500, 502, 503, 504})
 
 
@@ -199,13 +198,16 @@ class BlobBodies:
             await _answered(begin(), missing=True)
         except ResourceNotFoundError:
             raise MissingPiece("its blob is missing") from None
-        while (status := (await _answered(blob.get_blob_properties())).copy.status) != "success":
+        for look in itertools.count():
+            await BLOB.pause(look)
+            status = (await _answered(blob.get_blob_properties())).copy.status
+            if status == "success":
+                return
             if status != "pending":
                 raise UnavailableError(
                     f"{current_operation.get()}: the copy of a blob ended as {status}. The fork is"
                     " not complete; reading it continues."
                 )
-            await asyncio.sleep(_PAUSE)
 
     async def partitions(self) -> AsyncIterator[str]:
         """The scopes that have blobs."""
@@ -236,7 +238,9 @@ def client_options(piece_bytes: int) -> dict[str, Any]:
             "Payloads in Blob Storage need azure-storage-blob: pip install 'cosmosservice[blobs]'."
         ) from None
     return {
-        "retry_policy": LinearRetry(backoff=_PAUSE, retry_total=_RETRIES, random_jitter_range=0),
+        "retry_policy": LinearRetry(
+            backoff=int(BLOB.first_pause), retry_total=BLOB.attempts - 1, random_jitter_range=0
+        ),
         "max_single_put_size": _SINGLE_PUT,
         "max_single_get_size": _SINGLE_GET,
         "max_chunk_get_size": _SINGLE_GET,

@@ -24,10 +24,12 @@ from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.bodies import COSMOS, MissingPiece
+from cosmosservice.artifacts.collecting import Collecting
+from cosmosservice.artifacts.digests import digest_of, digests_of
 from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, place_of
 from cosmosservice.artifacts.parts import ABSENT, divided, part_of, reference_of
-from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, digest_of, digests_of
+from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
 from cosmosservice.artifacts.reading import Extent, created_at, extent_of
 from cosmosservice.artifacts.saving import Saving, inline_fields
 from cosmosservice.artifacts.versions import Place, Versions
@@ -77,12 +79,14 @@ class Copying:
         container: Container,
         versions: Versions,
         payloads: Payloads,
+        collecting: Collecting,
         saving: Saving,
         load: Load,
     ) -> None:
         self._container = container
         self._versions = versions
         self._payloads = payloads
+        self._collecting = collecting
         self._saving = saving
         self._load = load
 
@@ -259,7 +263,7 @@ class Copying:
         try:
             await self._fill(upload, source.scope, extent)
         except MissingPiece:
-            await self._payloads.discard(upload)
+            await self._collecting.discard(upload)
             key = ArtifactKey(source.scope, source.key.filename)
             now = await self._versions.find(key, source.found["version"])
             if now is None or now["save"] != fields["save"]:
@@ -267,7 +271,7 @@ class Copying:
             fields["payload"] |= _nothing()
             return None
         except Exception:
-            await self._payloads.discard(upload)
+            await self._collecting.discard(upload)
             raise
         upload.named = fields["payload"] | {"upload": upload.name, "use": upload.use}
         return upload
@@ -293,10 +297,10 @@ class Copying:
             made = await self._place(source.key, source.found["version"], fields, upload)
         except (StorageError, PayloadGone, _Occupied):
             if upload is not None and upload.is_new:  # kept if a version names it
-                await self._payloads.discard(upload)
+                await self._collecting.discard(upload)
             raise
         if not made and upload is not None and upload.is_new:
-            await self._payloads.discard(upload)
+            await self._collecting.discard(upload)
 
     async def _place(
         self, key: ArtifactKey, version: int, fields: Document, upload: Upload | None

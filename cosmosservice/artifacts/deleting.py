@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
+from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.documents import (
     STUB,
     TOMBSTONE,
@@ -21,7 +22,6 @@ from cosmosservice.artifacts.documents import (
     tombstone_document,
 )
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, place_id, place_of
-from cosmosservice.artifacts.payloads import Payloads
 from cosmosservice.artifacts.versions import Versions
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
@@ -42,10 +42,10 @@ NOTHING = Deleted(0, 0)
 class Deletion:
     """May be interrupted at any point: another call continues."""
 
-    def __init__(self, container: Container, versions: Versions, payloads: Payloads) -> None:
+    def __init__(self, container: Container, versions: Versions, collecting: Collecting) -> None:
         self._container = container
         self._versions = versions
-        self._payloads = payloads
+        self._collecting = collecting
 
     async def delete(self, key: ArtifactKey) -> Deleted:
         probed = False
@@ -78,7 +78,7 @@ class Deletion:
         tombstone = places[-1]
         removed = await self.bury(scope.partition, places)
         dead = {each["upload"]: each for each in places[:-1] if "upload" in each}
-        collected = await self._payloads.collect(scope, dead.values())
+        collected = await self._collecting.collect(scope, dead.values())
         if "ttl" not in tombstone:
             cleaned = tombstone_document(tombstone["id"], scope.partition, cleaned=True)
             # Another process may have done it, or saved a new version there.

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts.bodies import MissingPiece
+from cosmosservice.artifacts.digests import digests_of, piece_digests
 from cosmosservice.artifacts.keys import ArtifactKey
-from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads, digests_of, piece_digests
+from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads
 from cosmosservice.artifacts.versions import Versions
 from cosmosservice.data_converters import decode_state
 from cosmosservice.data_converters.scalars import decode_bytes

@@ -25,10 +25,12 @@ from cosmosservice.account.failures import (
     PreconditionFailed,
 )
 from cosmosservice.account.retries import CONTENTION
+from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.deleting import Deletion
+from cosmosservice.artifacts.digests import digest_of, digests_of
 from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
 from cosmosservice.artifacts.keys import ArtifactKey, place_of
-from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload, digest_of, digests_of
+from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
 from cosmosservice.artifacts.versions import Place, Versions
 from cosmosservice.data_converters import encode_state, to_json, wire_size
 from cosmosservice.data_converters.scalars import encode_bytes
@@ -79,12 +81,14 @@ class Saving:
         container: Container,
         versions: Versions,
         payloads: Payloads,
+        collecting: Collecting,
         deletion: Deletion,
         inline_bytes: int = INLINE_BYTES,
     ) -> None:
         self._container = container
         self._versions = versions
         self._payloads = payloads
+        self._collecting = collecting
         self._deletion = deletion
         self.inline_bytes = inline_bytes
 
@@ -127,7 +131,7 @@ class Saving:
         if same is not None:
             with contextlib.suppress(PayloadGone):
                 version = await self._use(key, draft, fields, same)
-                await self._payloads.discard(upload)
+                await self._collecting.discard(upload)
                 return version
         await self._payloads.seal(upload)
         try:
@@ -145,7 +149,7 @@ class Saving:
         try:
             await self._payloads.put_all(upload, payload, digests)
         except Exception:
-            await self._payloads.discard(upload)
+            await self._collecting.discard(upload)
             raise
         return upload
 
@@ -154,13 +158,13 @@ class Saving:
             return await self._commit(key, draft.save, fields | {"payload": upload.named}, upload)
         except (StorageError, TooLargeError):
             if upload.is_new:  # if it was committed after all, its etag protects it
-                await self._payloads.discard(upload)
+                await self._collecting.discard(upload)
             raise
 
     async def _tidy(self, key: ArtifactKey) -> None:
         """Removes leftovers. The version is saved, so a failure here is only logged."""
         try:
-            await self._payloads.collect(key.scope)
+            await self._collecting.collect(key.scope)
         except Exception as problem:
             logger.debug("Leftovers could not be removed: %s", type(problem).__name__)
 

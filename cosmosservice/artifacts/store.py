@@ -13,6 +13,7 @@ from google.genai import types
 from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts import references
 from cosmosservice.artifacts.bodies import BLOBS, COSMOS, Bodies, MissingPiece
+from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.copying import Copying
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.keys import ArtifactKey, Scope
@@ -40,12 +41,20 @@ class ArtifactStore:
         self._bodies = bodies
         self.versions = Versions(container)
         self.payloads = Payloads(container, bodies, BLOBS if BLOBS in bodies else COSMOS)
-        self.deletion = Deletion(container, self.versions, self.payloads)
-        self.saving = Saving(container, self.versions, self.payloads, self.deletion, inline_bytes)
+        self.collecting = Collecting(container, self.payloads)
+        self.deletion = Deletion(container, self.versions, self.collecting)
+        self.saving = Saving(
+            container, self.versions, self.payloads, self.collecting, self.deletion, inline_bytes
+        )
         self.reading = Reading(container, self.versions, self.payloads)
-        self.sweeping = Sweeping(container, bodies, self.payloads, self.deletion)
+        self.sweeping = Sweeping(container, bodies, self.collecting, self.deletion)
         self.copying = Copying(
-            container, self.versions, self.payloads, self.saving, self._load_of_user
+            container,
+            self.versions,
+            self.payloads,
+            self.collecting,
+            self.saving,
+            self._load_of_user,
         )
 
     async def _load_of_user(self, key: ArtifactKey, version: int) -> types.Part | None:

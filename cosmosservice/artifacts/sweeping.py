@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts.bodies import BLOBS, Bodies
+from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.documents import (
     PIECE,
@@ -17,7 +18,6 @@ from cosmosservice.artifacts.documents import (
     VERSION,
 )
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of
-from cosmosservice.artifacts.payloads import Payloads
 from cosmosservice.artifacts.versions import ALL
 from cosmosservice.errors import UnavailableError
 
@@ -79,12 +79,12 @@ class Sweeping:
         self,
         container: Container,
         bodies: Mapping[str, Bodies],
-        payloads: Payloads,
+        collecting: Collecting,
         deletion: Deletion,
     ) -> None:
         self._container = container
         self._bodies = bodies
-        self._payloads = payloads
+        self._collecting = collecting
         self._deletion = deletion
 
     # --- erasing
@@ -101,8 +101,8 @@ class Sweeping:
                 report.versions += removed.versions
                 report.artifacts += removed.versions > 0
                 report.payloads += removed.payloads
-            collected = await self._payloads.collect(scope, everything=True)
-            ownerless = await self._payloads.collect_ownerless(scope)
+            collected = await self._collecting.collect(scope, everything=True)
+            ownerless = await self._collecting.collect_ownerless(scope)
             report.payloads += collected.payloads
             if not ownerless.pieces and not await self._left(scope):
                 return report
@@ -134,8 +134,8 @@ class Sweeping:
         report.scopes = len(scopes.keys() | {body["scope"] for body in unfinished})
         total = len(scopes) + len(unfinished)
         for done, scope in enumerate(scopes.values(), 1):
-            removed = await self._payloads.collect(scope)
-            ownerless = await self._payloads.collect_ownerless(scope)
+            removed = await self._collecting.collect(scope)
+            ownerless = await self._collecting.collect_ownerless(scope)
             report.payloads += removed.payloads
             report.pieces += removed.pieces + ownerless.pieces
             if progress is not None:

@@ -164,7 +164,7 @@ async def _taken(follower: _Follower, changes: list[SessionChange], *, patient: 
                 f"Memories cannot be stored now ({type(problem).__name__}). They are tried again;"
                 " nothing is lost."
             )
-        await asyncio.sleep(BACKGROUND.seconds(attempt))
+        await BACKGROUND.pause(attempt)
     raise AssertionError("unreachable")
 
 

@@ -26,7 +26,7 @@ class Scoped:
 
     @property
     def has_shared(self) -> bool:
-        return bool(self.shared.user or self.shared.app)
+        return any(self.shared)
 
 
 NOTHING = Scoped()

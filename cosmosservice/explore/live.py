@@ -111,7 +111,7 @@ class _Channel:
                 )
                 failures += 1
                 self._turn("waiting")
-                await asyncio.sleep(_PAUSES.seconds(failures))
+                await _PAUSES.pause(failures)
 
     async def _changes(self, *, missed: bool) -> AsyncIterator[SessionChange]:
         watch = self._open()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
 from cosmosservice.hosting.deadline import answered
+from cosmosservice.sessions.face import Face
 from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, PURGING, iso
 from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
@@ -45,13 +46,8 @@ class PurgeReport:
     companions: int = 0  # documents of memories and artifacts that were erased with them
 
 
-class Administration(ABC):
+class Administration(Face):
     """Operations for operators. The session service inherits them."""
-
-    @abstractmethod
-    async def in_store(
-        self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
-    ) -> T: ...
 
     @property
     @abstractmethod

@@ -138,7 +138,7 @@ def _run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 def outcomes(operation: Operation, azurite: Azurite) -> Iterator[Outcome]:
     chosen = [fault for fault in FAULTS if fault.name in CHOSEN]
     make = lambda: BlobStage(azurite)  # noqa: E731
-    with mock.patch.object(blobs, "_PAUSE", 0):
+    with mock.patch.object(blobs, "BLOB", blobs.BLOB.__class__(4, 0.0, 0.0)):
         yield from matrix.outcomes(operation, chosen, make, _run)
         for place in itertools.count(1):
             reached = False

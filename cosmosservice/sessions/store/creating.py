@@ -109,13 +109,7 @@ class Creating:
                 is_new=document.revision < document.first_seq,
             ),
             [],
-            Scoped(
-                state.session,
-                Pair(
-                    await self._states.whole(shared.user, changes.user),
-                    await self._states.whole(shared.app, changes.app),
-                ),
-            ),
+            Scoped(state.session, await self._states.whole_shared(shared, changes)),
             document.last_update_time,
         )
 

@@ -168,6 +168,7 @@ class Erasure:
         current = await self._documents.read(key)
         if current is None or current.status in (PURGING, PURGED):
             return rest
+        # Chunks are among them, which `EventLog.read` does not return.
         return [body for body in rest if _incarnation(body) != current.incarnation]
 
     async def _one(self, key: SessionKey, body: Document) -> int:

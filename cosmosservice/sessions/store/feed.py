@@ -187,6 +187,7 @@ class Feed:
         else:
             since = {"since": caught_up - _CLOCK_STEP}
             found = await self._container.query(RENEWED_RECORDS, parameters | since, key.session_id)
+        # Documents, as in the change feed: `EventLog.read` would load the bodies of large events.
         return [
             body
             for body in found

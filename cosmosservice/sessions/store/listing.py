@@ -152,13 +152,7 @@ class Listing:
             key,
             None,
             [],
-            Scoped(
-                state,
-                Pair(
-                    await self._states.whole(shared.user, changes.user),
-                    await self._states.whole(shared.app, changes.app),
-                ),
-            ),
+            Scoped(state, await self._states.whole_shared(shared, changes)),
             document.last_update_time,
             title_of(document.body),
         )

@@ -184,8 +184,7 @@ class SessionReader:
         state = await self._values.whole(
             key, fold(document.state, new), without_lost=call.misses > 2
         )
-        of_user = await self._states.whole(shared.user, changes.user)
-        of_app = await self._states.whole(shared.app, changes.app)
+        of_both = await self._states.whole_shared(shared, changes)
         late = new or any(shared.map(StateDocument.missing, changes)) or _turned(document, known)
         self._schedule(document, late=bool(late))
         times = [r.timestamp for r in new if r.is_event and math.isfinite(r.timestamp)]
@@ -199,7 +198,7 @@ class SessionReader:
                 is_new=_is_new(document, records),
             ),
             apart + _newest_events(known, records, count),
-            Scoped(state, Pair(of_user, of_app)),
+            Scoped(state, of_both),
             times[-1] if times else document.last_update_time,
         )
 

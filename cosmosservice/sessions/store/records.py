@@ -90,7 +90,11 @@ def new_mark(kind: str, timestamp: float) -> Record:
 def of_incarnation(
     records: Iterable[Record], incarnation: str | None, first_seq: int = 0
 ) -> list[Record]:
-    """The records of this incarnation from `first_seq` on; None: of every incarnation."""
+    """The records of this incarnation from `first_seq` on; None: of every incarnation.
+
+    `EventLog.read` applies this. Callers do only if they read the log before they knew the
+    incarnation, or together with the document that names it.
+    """
     return [
         record
         for record in records

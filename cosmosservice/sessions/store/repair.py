@@ -83,6 +83,7 @@ async def _read(
     for attempt in VISIBILITY:
         await VISIBILITY.pause(attempt)
         document = await store.documents.read(key)
+        # Of all incarnations: a damaged document does not say which one is current.
         found = await store.log.read(key)
         if document is None or document.damaged:
             break
@@ -127,7 +128,7 @@ async def _rebuild(
             " one from."
         )
     incarnation = live[-1].incarnation
-    first = min(record.seq for record in found if record.incarnation == incarnation)
+    first = of_incarnation(found, incarnation)[0].seq
     now = store.clock.now()
     earlier = [record.seq for record in live if record.seq < first]
     body = session_document(
@@ -164,7 +165,7 @@ async def _initial(
 ) -> State:
     """The state that the session was created with. Its first event stores it, except in sessions
     of an older version: for those, even a damaged document is the best source."""
-    first = next(record for record in live if record.incarnation == incarnation)
+    first = of_incarnation(live, incarnation)[0]
     if first.initial is not None:
         return await store.values.stored(
             key, incarnation, State(first.initial), ttl=record_ttl(incarnation)

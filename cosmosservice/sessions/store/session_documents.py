@@ -225,9 +225,8 @@ class SessionDocuments:
             return NO_CHANGES
         stamp = document.initial_stamp, f"create-{document.body.get('incarnation')}"
         given = SCOPES.map(lambda scope: State.of(document.initial.get(scope)))
-        user = await self._values.whole(document.key, given.user)
-        app = await self._values.whole(document.key, given.app)
-        return Pair(stamped(user, stamp), stamped(app, stamp))
+        found = [await self._values.whole(document.key, each) for each in given]
+        return Pair(*(stamped(each, stamp) for each in found))
 
     async def probe(self, key: SessionKey) -> bool:
         """Whether it exists, whatever a replica shows. After this, no read of this client in the

@@ -60,7 +60,7 @@ def record_changes(records: Iterable[Record]) -> Pair[Changes]:
         record.deltas.shared.map(lambda state, r=record: stamped(state, (r.stamp, r.event_id)))
         for record in shared
     ]
-    return Pair(newest(*(each.user for each in made)), newest(*(each.app for each in made)))
+    return NO_CHANGES.map(newest, *made)
 
 
 @dataclass
@@ -144,6 +144,13 @@ class StateDocuments:
         assert isinstance(found, dict)
         return self._remember(parse_state(key, found))
 
+    async def whole_shared(
+        self, documents: Pair[StateDocument], changes: Pair[Changes]
+    ) -> Pair[Document]:
+        """`whole` for the user and for the app."""
+        both = zip(documents, changes, strict=True)
+        return Pair(*[await self.whole(*each) for each in both])
+
     async def whole(self, document: StateDocument, changes: Changes) -> Document:
         """All values with the changes applied, except those that are lost. If a value is not found
         and the document has a newer version, the value was replaced."""
@@ -191,12 +198,13 @@ class StateDocuments:
 
     async def merge_shared(self, key: SessionKey, changes: Pair[Changes]) -> None:
         """Merges into both documents in parallel."""
-        of_user, of_app = (self._begin(*both) for both in zip(key.shared, changes, strict=True))
+        begun = [self._begin(*both) for both in zip(key.shared, changes, strict=True)]
         try:
-            await of_user
-            await of_app
+            for each in begun:
+                await each
         finally:
-            of_app.close()  # if it was not awaited; the write goes on
+            for each in begun:
+                each.close()  # if it was not awaited; the write goes on
 
     async def merge(self, key: StateKey, changes: Changes) -> None:
         """Makes the changes durable. Changes that wait for one document go out together."""

@@ -1,0 +1,118 @@
+"""How a request is sent: attempts, time, charge, and what its failure means."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cosmosservice.account.charges import (
+    Observer,
+    RequestCharge,
+    answers_so_far,
+    current_operation,
+)
+from cosmosservice.account.failures import Failure, may_have_stored
+from cosmosservice.account.retries import REQUEST
+from cosmosservice.errors import UnavailableError
+from cosmosservice.hosting.deadline import answered, remaining, time_for_attempt
+
+if TYPE_CHECKING:
+    from cosmosservice.account.server_clock import ServerClock
+
+logger = logging.getLogger("cosmosservice")
+
+_CHARGE = "x-ms-request-charge"
+_THROTTLED = 429
+_READS = ("read", "query", "change feed")
+
+
+class Sender:
+    """Sends the requests to one container."""
+
+    def __init__(self, container: str, observer: Observer, clock: ServerClock) -> None:
+        self._container = container
+        self._observer = observer
+        self._clock = clock
+
+    async def send(self, request: str, send: Callable[[Any], Awaitable[Any]]) -> Mapping[str, str]:
+        """Sends, retries where that may help, reports to the observer, and translates errors."""
+        clock = asyncio.get_running_loop().time
+        answers: list[int] = []
+        answers_so_far.set(answers)
+        failure: Failure | None = None
+        maybe_stored = False
+        for attempt in REQUEST:
+            await REQUEST.pause(attempt)
+            if not remaining() and failure is not None:
+                break
+            if not remaining():
+                raise UnavailableError(
+                    f"{current_operation.get()}: the {request} in container {self._container!r} was"
+                    " not sent: the operation has reached its timeout. Nothing was stored by this"
+                    " request."
+                )
+            seen: Mapping[str, str] = {}
+
+            def hook(headers: Mapping[str, str], _: Any) -> None:
+                nonlocal seen
+                seen = headers
+
+            started, last = clock(), REQUEST.is_last(attempt)
+            try:
+                async with asyncio.timeout(time_for_attempt(last=last)):
+                    await send(hook)
+            except Exception as error:
+                failure = Failure(error)
+            else:
+                answered()
+                if seen:
+                    self._observe(request, answers, seen, clock() - started)
+                return seen
+            if failure.status is None and answers[-1:] == [_THROTTLED]:
+                failure.throttled = True  # given up between two attempts of the SDK
+            elif answers[-1:] != [failure.status or 0]:
+                answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
+            # Whatever the last answer is: one that was not answered may have been applied.
+            maybe_stored |= request not in _READS and any(map(may_have_stored, answers))
+            self._observe(request, answers, failure.headers, clock() - started)
+            del answers[:-1]  # they are counted
+            if failure.status is not None:
+                answered()
+            if not failure.transient or last or not remaining():
+                break
+            logger.info(
+                "%s: the %s in container %r is sent again after %s.",
+                current_operation.get(),
+                request,
+                self._container,
+                f"answer {failure.status}" if failure.status else "no answer",
+            )
+        assert failure is not None
+        # Raised outside the handler: the SDK's exceptions carry the request with its
+        # authorization header, and must not travel along as a context.
+        what = f"the {request} in container {self._container!r}"
+        raise failure.translated(what, maybe_stored=maybe_stored)
+
+    def _observe(
+        self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
+    ) -> None:
+        self._clock.answered(headers, seconds)
+        # Not every answer is one to this request: a query looks for its partitions first.
+        status = answers[-1] if answers else 200
+        charge = RequestCharge(
+            current_operation.get(),
+            request,
+            self._container,
+            status,
+            float(headers.get(_CHARGE, 0)),
+            int(headers.get("x-ms-substatus", 0)) if status >= 400 else 0,
+            sum(not 0 < each < 400 for each in answers[:-1]) if len(answers) > 1 else 0,
+        )
+        self._observer.request(charge, seconds)
+
+
+def total_charge(seen: list[Mapping[str, str]]) -> dict[str, str]:
+    """The charges of several answers as one. Not every emulator reports them."""
+    return {_CHARGE: str(sum(float(each.get(_CHARGE, 0)) for each in seen))}

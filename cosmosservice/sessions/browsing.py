@@ -1,0 +1,174 @@
+"""Reads that ADK's interface lacks: pages, counts, the past, the live feed."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+
+from cosmosservice.sessions.arguments import key_or_none, part_of_title, seconds_of
+from cosmosservice.sessions.face import Face
+from cosmosservice.sessions.session_objects import event_object, session_object
+from cosmosservice.sessions.store.documents import ACTIVE, DELETED
+from cosmosservice.sessions.store.feed_position import Scope
+from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.pages import Wanted
+from cosmosservice.sessions.store.records import Record
+from cosmosservice.sessions.watching import SessionWatch
+
+if TYPE_CHECKING:
+    from cosmosservice.sessions.store.feed import FeedPage, Run
+    from cosmosservice.sessions.store.feed_position import Position, Start
+    from cosmosservice.sessions.store.history import Point
+    from cosmosservice.sessions.store.iterating import Position as LogPosition
+    from cosmosservice.sessions.store.store import SessionStore
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """One page of a list of sessions, and the continuation for the next."""
+
+    sessions: list[Session]
+    continuation: str | None
+    titles: list[str]
+    """The titles of the sessions, in the same order; empty for a session without one."""
+
+
+class Browsing(Face):
+    """For lists, exports and followers. The session service inherits them."""
+
+    async def list_sessions_page(
+        self,
+        *,
+        app_name: str,
+        user_id: str | None = None,
+        limit: int = 50,
+        continuation: str | None = None,
+        deleted: bool = False,
+        newest_first: bool = False,
+        updated_after: datetime.datetime | float | None = None,
+        updated_before: datetime.datetime | float | None = None,
+        title: str | None = None,
+    ) -> SessionPage:
+        """Up to `limit` sessions, and their titles.
+
+        A session's title is its name in ADK's web interface (`displayName` in the state's
+        `__session_metadata__`) or, without one, the user's first words.
+
+        Args:
+          limit: how many at most.
+          continuation: that of the previous page. The other arguments, except `limit`, must be the
+            same.
+          deleted: list the deleted sessions that can be restored instead.
+          newest_first: the last updated first. Default: oldest update first, like list_sessions.
+          updated_after: only sessions that were updated then or later: a datetime with a time
+            zone, or seconds since 1970.
+          updated_before: only sessions that were updated before.
+          title: only sessions with this text in the title, in upper or lower case.
+        """
+        if limit < 1:
+            raise ValueError("limit must be at least 1.")
+        wanted = Wanted(
+            app_name,
+            user_id,
+            DELETED if deleted else ACTIVE,
+            newest_first,
+            seconds_of("updated_after", updated_after),
+            seconds_of("updated_before", updated_before),
+            part_of_title(title),
+        )
+        found, following = await self.in_store(
+            "list_sessions",
+            lambda store: store.listing.page(wanted, limit=limit, continuation=continuation),
+        )
+        sessions = [session_object(each) for each in found]
+        return SessionPage(sessions, following, [each.title for each in found])
+
+    async def count_sessions(
+        self, *, app_name: str, user_id: str | None = None, deleted: bool = False
+    ) -> int:
+        """The number of sessions of a user or, without a `user_id`, of an app.
+
+        With `deleted`, counts the deleted sessions that can be restored instead.
+        """
+        status = DELETED if deleted else ACTIVE
+        return await self.in_store(
+            "count_sessions", lambda store: store.listing.count(app_name, user_id, status)
+        )
+
+    def iter_events(
+        self, *, app_name: str, user_id: str, session_id: str, page_size: int = 500
+    ) -> AsyncIterator[Event]:
+        """The session's events in order, loaded page by page.
+
+        Raises SessionNotFoundError if the session is deleted before the last page was read: an
+        iteration that ends without an error is complete. A session that does not exist has no
+        events.
+        """
+        if page_size < 1:
+            raise ValueError("page_size must be at least 1.")
+        return self._iter_events(key_or_none(app_name, user_id, session_id), page_size)
+
+    async def _iter_events(self, key: SessionKey | None, page_size: int) -> AsyncIterator[Event]:
+        position: LogPosition | None = None
+        while key is not None:
+            page, position = await self.in_store(
+                "iter_events", _events_after(key, position, page_size)
+            )
+            for record in page:
+                if record.is_event:
+                    yield event_object(record)
+            if position is None:
+                return
+
+    async def get_session_at(
+        self, *, app_name: str, user_id: str, session_id: str, at: Point
+    ) -> Session:
+        """The session as it was: its events up to a point, and its own state at that moment.
+
+        `at` is a revision (0: before the first event), the id of an event, or a datetime.
+        `user:` and `app:` state, which other sessions change too, is left out. Raises ValueError
+        if there is no such point, and SessionNotFoundError if there is no such session.
+        """
+        key = SessionKey.named(app_name, user_id, session_id)
+        past = await self.in_store("get_session_at", lambda store: store.history.at(key, at))
+        return session_object(past.snapshot)
+
+    def watch(
+        self,
+        *,
+        app_name: str | None,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        since: str = "now",
+        interval: float = 1.0,
+        follow: bool = True,
+    ) -> SessionWatch:
+        """The events of an app as any process appends them: at least once, and in order within a
+        session. Deletes, restores and purges are reported too.
+
+        Args:
+          app_name: the app; None: all apps.
+          user_id: only events of this user.
+          session_id: only events of this session; then nothing else is read.
+          since: "now"; "beginning": everything that is stored; or the continuation of a change, to
+            continue after it.
+          interval: seconds between two reads when nothing is new.
+          follow: False ends the iteration when everything that is stored has been reported.
+        """
+        scope = Scope.named(app_name, user_id, session_id)
+
+        async def read(place: Position | Start, told: Mapping[Run, int]) -> FeedPage:
+            return await self.in_store("watch", lambda store: store.feed.page(scope, place, told))
+
+        return SessionWatch(read, scope, since, interval, follow)
+
+
+def _events_after(
+    key: SessionKey, position: LogPosition | None, count: int
+) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], LogPosition | None]]]:
+    return lambda store: store.iterating.page(key, position, count)
