@@ -62,7 +62,7 @@ power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, agai
 	$(BIN)/python -m tests.reliability.powercut
 
 interleavings: $(STAMP) ## twenty times as many seeds of concurrent processes as make test, cancelled at every step, with every lag
-	RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py
+	RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py tests/memory/test_remembering_under_lag.py tests/memory/test_processes.py
 
 crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half of them with lag
 	$(BIN)/python -m tests.reliability.crash_processes
