@@ -1,1 +1,1 @@
-"""Measures the session service beside its peers: `python -m benchmarks --help`."""
+"""Compares the session service with its peers: `python -m benchmarks --help`."""

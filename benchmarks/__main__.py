@@ -1,4 +1,5 @@
-"""`python -m benchmarks`: measures, prints, and writes docs/benchmarks.md after a full run."""
+"""`python -m benchmarks`: runs the workloads, prints the figures, and writes docs/benchmarks.md
+after a full run."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from benchmarks.servers import ServerMissing
 from benchmarks.stand import Stand
 from benchmarks.workloads import WORKLOADS
 
-BUSY = 0.5  # load for each core
+BUSY = 0.5  # load per core
 
 
 def parse() -> argparse.Namespace:
@@ -56,7 +57,7 @@ def profile(options: argparse.Namespace, console: Console) -> Iterator[None]:
         return
     from pyinstrument import Profiler
 
-    # One stack of everything: tasks that await one another would otherwise be counted as waiting.
+    # One stack for everything. Otherwise tasks that await one another would be counted as waiting.
     profiler = Profiler(async_mode="disabled")
     with profiler:
         yield
@@ -77,9 +78,9 @@ async def run(options: argparse.Namespace, console: Console) -> tuple[dict[str, 
 
 def main() -> int:
     options = parse()
-    # Ended from outside, it still stops its servers and removes their files.
+    # On SIGTERM the servers are stopped too, and their files removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # Chatter of the peers' libraries, which would cost them time as well.
+    # Warnings and logs of the peers' libraries would also cost them time.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     console = Console(stderr=options.json)

@@ -41,12 +41,12 @@ OURS, BLOBS = "cosmosservice", "cosmosservice, blobs"
 
 
 def who(label: str) -> dict[str, str]:
-    """A session of its own for each: no service's documents are in the way of another's."""
+    """Each lane has a session of its own, so that services do not find each other's documents."""
     return WHO | {"session_id": label}
 
 
 def part(size: int) -> types.Part:
-    """Other bytes each time: nothing is there already."""
+    """New bytes each time, so that they are never stored already."""
     data = random.Random(next(NUMBERS)).randbytes(size)
     return types.Part(inline_data=types.Blob(data=data, mime_type="image/png"))
 
@@ -61,7 +61,7 @@ def timed(work: Callable[[], Awaitable[Any]]) -> Lane:
 
 
 class Saves:
-    """Saves to one name, again and again. The bytes are made outside the time."""
+    """Saves to the same name repeatedly. Generating the bytes is not timed."""
 
     def __init__(self, label: str, service: Any, size: int) -> None:
         self.who, self.service, self.size = who(label), service, size
@@ -115,10 +115,10 @@ class Bench:
         )
         self.stack.push_async_callback(self.bare_blobs.close)
 
-    # --- the SDKs alone
+    # --- the bare SDKs
 
     async def stored_version(self) -> dict[str, Any]:
-        """A version document of 1 KB, as the service stores it."""
+        """A version document of 1 KB, in the form that the service stores."""
         await self.services[OURS].save_artifact(
             **who("sample"), filename="sample", artifact=part(KB)
         )

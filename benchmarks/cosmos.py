@@ -1,4 +1,4 @@
-"""The service that is measured, and the Cosmos SDK alone, which is the limit."""
+"""The service that is measured, and the bare Cosmos SDK as the limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cosmosservice.sessions.store.keys import Marker, SessionKey
 
 # The emulator's well-known key, which Microsoft publishes.
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
-NUMBERS = itertools.count()  # of documents, over all clients
+NUMBERS = itertools.count()  # of documents, across all clients
 EVERYTHING = {"indexingMode": "consistent", "includedPaths": [{"path": "/*"}]}
 
 
@@ -40,7 +40,7 @@ def service(port: int, **options: Any) -> CosmosSessionService:
 
 
 class Cosmos(Peer):
-    """Ours, in a block (`async with`) unless a thread is asked for. Keeps the charge of every
+    """Our service, in a block (`async with`) unless `thread` is set. Keeps the charge of every
     request."""
 
     service: CosmosSessionService
@@ -61,7 +61,7 @@ class Cosmos(Peer):
 
     async def connect(self) -> None:
         if not self.thread:
-            await self.service.__aenter__()  # close() ends it
+            await self.service.__aenter__()  # close() exits it
         await self.service.get_session(app_name="none", user_id=USER, session_id="none")
 
     def spent(self) -> float:
@@ -72,7 +72,8 @@ class Cosmos(Peer):
 
 
 class OverHttp(Cosmos):
-    """Sessions get their past from another instance, without the proxy: they are unseen here."""
+    """Another instance writes the past of sessions, without the proxy. This one has not seen
+    them."""
 
     store = "emulator"
 
@@ -102,7 +103,7 @@ class OverHttp(Cosmos):
 
 
 class InProcess(Cosmos):
-    """The emulator under the SDK in this process: no socket, no server."""
+    """The emulator below the SDK, in this process: no socket, no server."""
 
     def __init__(
         self, label: str, latency: float = 0, *, path: str = ":memory:", **options: Any
@@ -127,7 +128,7 @@ class InProcess(Cosmos):
         await write_past(self.service, self.client, "adk", session_id, events)
 
     async def stored(self, container: str) -> list[dict[str, Any]]:
-        """The documents that the service keeps in a container, without what Cosmos adds."""
+        """The service's documents in a container, without the properties that Cosmos DB adds."""
         found = self.client.get_database_client("adk").get_container_client(container)
         return [
             {name: value for name, value in item.items() if not name.startswith("_")}
@@ -142,7 +143,7 @@ async def write_past(
     session_id: str,
     events: Sequence[Event],
 ) -> None:
-    """The documents that appends would have created, a hundred at a time."""
+    """Writes the documents that appends would have created, a hundred at a time."""
     session = await service.create_session(app_name=APP, user_id=USER, session_id=session_id)
     key = SessionKey.of(APP, USER, session_id)
     marker = Marker.parse(session._storage_update_marker, key)
@@ -162,7 +163,7 @@ async def write_past(
     for start in range(0, len(documents), 100):
         batch = [("create", (document,)) for document in documents[start : start + 100]]
         await container.execute_item_batch(batch, session_id)
-    # Whoever reads next brings the session document up to date.
+    # The next reader brings the session document up to date.
     read = await service.get_session(app_name=APP, user_id=USER, session_id=session_id)
     assert read is not None
     assert len(read.events) == len(events)
@@ -170,7 +171,7 @@ async def write_past(
 
 
 def over_http(port: int, *, as_it_comes: bool = False) -> CosmosClient:
-    """With the service's transport, unless the SDK's default one is asked for."""
+    """A client with the service's transport, or with the SDK's default one (`as_it_comes`)."""
     return CosmosClient(
         f"http://127.0.0.1:{port}/",
         credential=KEY,
@@ -189,7 +190,7 @@ def in_process(emulator: Emulator) -> CosmosClient:
 
 
 class Bare:
-    """The SDK with the service's settings, on this loop, and containers like the service's."""
+    """The SDK with the service's settings and equivalent containers, on this loop."""
 
     def __init__(self, client: CosmosClient, port: int | None = None) -> None:
         self.client = client
@@ -224,7 +225,7 @@ class Bare:
     async def create(
         self, document: dict[str, Any], container: ContainerProxy | None = None
     ) -> None:
-        """A create of these bytes under an id of the same length that nobody has used."""
+        """Creates a document of this size under an unused id of the same length."""
         document["id"] = document["id"][:-9] + f"{next(NUMBERS):09}"
         into = container or self.events
         await into.create_item(document, no_response=True, response_hook=self.charge)

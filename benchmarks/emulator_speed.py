@@ -1,10 +1,10 @@
-"""How fast the emulator is, against the SDK's own cost and against itself on longer partitions.
+"""The emulator's speed, compared with the SDK's own cost and between short and long partitions.
 
     python benchmarks/emulator_speed.py
 
-Prints ratios of one run; they hold on any machine, the rates do not. Targets: create and read at
-half or more of the rate with a transport that stores nothing; the recent 50 of 10,000 items in at
-most three times the time of the recent 50 of 100.
+Prints ratios within one run: they hold on any machine, but the rates do not. Targets: creates and
+reads run at least at half the rate of a transport that stores nothing. The recent 50 of 10,000
+items take at most three times as long as the recent 50 of 100.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUERY = "SELECT TOP 50 * FROM c ORDER BY c.seq DESC"
 
 
 class NothingStored(EmulatorAsyncTransport):
-    """Answers for items with the first answer it got, without a look; all else as usual."""
+    """Repeats its first answer for every item request. Other requests work as usual."""
 
     canned: AsyncHttpResponse | None = None
 
@@ -45,7 +45,7 @@ class NothingStored(EmulatorAsyncTransport):
 
 
 def item(item_id: str, seq: int = 0) -> dict[str, Any]:
-    """About 1 KB, as an event of a conversation is."""
+    """About 1 KB, like an event of a conversation."""
     return {"id": item_id, "pk": "p", "seq": seq, "author": "user", "text": "word " * 170}
 
 
@@ -62,7 +62,8 @@ async def open_container(client: CosmosClient) -> ContainerProxy:
 
 
 async def points(path: str) -> dict[str, float]:
-    """Rates of creates and reads as shares of those with nothing stored, medians of the rounds."""
+    """The rates of creates and reads relative to those with nothing stored: medians of the
+    rounds."""
     shares: dict[str, list[float]] = {"create": [], "read": []}
     nothing, real = Emulator(), Emulator(path)
     async with (
@@ -89,7 +90,7 @@ async def points(path: str) -> dict[str, float]:
 
 
 async def recent(path: str) -> float:
-    """Time of the recent 50 of 10,000 items over that of 100."""
+    """How many times as long the recent 50 take among 10,000 items as among 100."""
     emulator = Emulator(path)
     async with CosmosClient(
         emulator.endpoint, emulator.key, transport=emulator.async_transport()

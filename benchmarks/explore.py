@@ -1,5 +1,5 @@
-"""`make bench-explore`: what the page of `cosmosservice explore` needs with 10,000 sessions, one of
-which has 5,000 events. Requests, request units, and the time until a browser shows something."""
+"""`make bench-explore`: what the page of `cosmosservice explore` costs with 10,000 sessions, one of
+which has 5,000 events: requests, request units, and the time until a browser shows something."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def fill(service: CosmosSessionService) -> None:
 
 
 class Stand:
-    """The page on a thread of its own, as a process that has nothing in memory."""
+    """Serves the page on a thread of its own, like a process with empty caches."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

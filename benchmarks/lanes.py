@@ -1,7 +1,7 @@
-"""The things that are timed. Each lane does its work once and says how long that took.
+"""What is timed. Each lane does its work once and returns how long it took.
 
-What a service does after it has answered (`settle`) is not in the time, and never reaches into
-the next sample; throughput and CPU have workloads of their own that do count it.
+Work that a service does after it has answered (`settle`) is not timed, and does not overlap the
+next sample. The workloads for throughput and CPU do count it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ EVENTS_OF_A_TURN = 4
 
 
 def look_at(session: Session) -> None:
-    """Looks into every event, as an agent does before it asks its model.
+    """Reads every event, as an agent does before it calls its model.
 
-    Ours hands out events that are decoded at the first look; the others have done that by then.
+    Our service decodes an event when it is first read. The others have decoded it by then.
     """
     for each in session.events:
         assert each.content is not None
 
 
 class Append:
-    """Appends to one session, again and again."""
+    """Appends to one session repeatedly."""
 
     def __init__(self, peer: Peer, session_id: str, scopes: tuple[str, ...] = ()) -> None:
         self.peer = peer
@@ -58,7 +58,7 @@ class Append:
 
 
 class Turn:
-    """A get, then an append for each event of a turn; each time on the next session."""
+    """A get, then an append for each event of a turn. Each call uses the next session."""
 
     def __init__(self, peer: Peer, sessions: Iterator[str], look: bool = False) -> None:
         self.peer = peer

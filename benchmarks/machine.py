@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine and the versions that the figures were measured on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = (
 
 
 def processor() -> str:
-    """The model's name; platform.processor() is empty on many Linux systems."""
+    """The name of the processor model. platform.processor() is empty on many Linux systems."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -31,7 +31,7 @@ def processor() -> str:
 
 
 def describe(servers: Iterable[Server]) -> dict[str, str]:
-    """Machine and versions, without names of hosts or paths."""
+    """Machine and versions, without host names or paths."""
     memory = psutil.virtual_memory().total / 2**30
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     return {

@@ -15,7 +15,7 @@ KB = 1024
 
 
 def event(size: int = KB, *, state: dict[str, Any] | None = None, at: float | None = None) -> Event:
-    """A model's answer whose JSON has `size` bytes (or a little more than its fields need)."""
+    """A model's answer whose JSON has `size` bytes, or slightly more than its fields need."""
     made = Event(
         author="agent",
         invocation_id="e-00000000-0000-0000-0000-000000000000",
@@ -33,6 +33,6 @@ def event(size: int = KB, *, state: dict[str, Any] | None = None, at: float | No
 
 
 def history(count: int, size: int = KB) -> list[Event]:
-    """A past conversation, one event a second, the last one just now."""
+    """A past conversation: one event per second, the last one now."""
     now = time.time()
     return [event(size, at=now - count + index) for index in range(count)]

@@ -1,4 +1,4 @@
-"""Timing: lanes that run in turn, the medians of their runs, and of their ratios."""
+"""Timing: lanes run in turn. Reports the medians of their runs and of their ratios."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-# Does the work once and says how many seconds of it count.
+# Does the work once and returns how many seconds of it count.
 Lane = Callable[[], Awaitable[float]]
 clock = time.perf_counter
 
@@ -25,12 +25,12 @@ class Timing:
 
     @property
     def seconds(self) -> float:
-        """The median of the runs, each of them the median of its samples."""
+        """The median over the runs of the median of their samples."""
         return statistics.median(statistics.median(run) for run in self.runs)
 
     def by(self, other: Timing) -> float:
-        """How many times as long as the other: the median over samples that were taken next to one
-        another. A processor that is fast now and slow then changes both of them alike."""
+        """How many times as long as the other: the median over adjacent samples. If the processor's
+        speed varies, both samples of a pair are affected equally."""
         pairs = zip(itertools.chain(*self.runs), itertools.chain(*other.runs), strict=True)
         return statistics.median(mine / its for mine, its in pairs)
 
@@ -44,25 +44,25 @@ class Effort:
 
     @property
     def total(self) -> int:
-        """Samples of one lane, the discarded first one included."""
+        """The samples of one lane, including the first one, which is discarded."""
         return self.runs * self.samples + 1
 
 
 def precise_loop() -> asyncio.AbstractEventLoop:
-    """With timers, which are the latency of proxy and emulator, to the microsecond: select() takes
-    such timeouts; epoll and poll round up to a millisecond."""
+    """An event loop whose timers are precise to the microsecond: they simulate the latency of proxy
+    and emulator. select() takes such timeouts; epoll and poll round up to a millisecond."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 
 def freeze() -> None:
-    """From now on the collector does not walk what the benchmark itself holds."""
+    """From now on the garbage collector skips the objects of the benchmark itself."""
     gc.collect()
     gc.freeze()
 
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """The same, inside."""
+    """`freeze` for the duration of a block."""
     freeze()
     try:
         yield
@@ -71,7 +71,7 @@ def uncollected() -> Iterator[None]:
 
 
 async def compare(lanes: Mapping[str, Lane], effort: Effort) -> dict[str, Timing]:
-    """Times the lanes in turn, so that what disturbs the machine disturbs all alike."""
+    """Times the lanes in turn, so that disturbances affect all of them equally."""
     for lane in lanes.values():
         await lane()
     samples: dict[str, list[list[float]]] = {name: [] for name in lanes}

@@ -1,7 +1,7 @@
-"""The session services that are compared, each with a quick way to give it a past.
+"""The session services that are compared, each with a quick way to write a past.
 
-A past is written without the service where its own append would take minutes (Redis
-rewrites the whole session at each append). What is stored is what the service would have stored.
+Where the service's own append would take minutes, a past is written without it (Redis rewrites the
+whole session at each append). The stored data is what the service would have stored.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from benchmarks.material import APP, USER
 
 
 class Peer:
-    """A session service, and the port of the proxy that it is reached through, if any."""
+    """A session service, and the port of its proxy, if any."""
 
     label: str
-    store = ""  # where sessions are kept, if several peers share the place
+    store = ""  # the place where sessions are kept, if several peers share it
     service: BaseSessionService
 
     def __init__(self, label: str, port: int | None = None) -> None:
@@ -31,13 +31,13 @@ class Peer:
         self.port = port
 
     async def open(self) -> None:
-        """Builds the service and pays for what only the first request pays."""
+        """Builds the service and makes the first request, which costs more than later ones."""
 
     async def close(self) -> None:
-        """Gives back connections."""
+        """Closes connections."""
 
     async def settle(self) -> None:
-        """Waits for what the service does after it has answered."""
+        """Waits for work that the service does after it has answered."""
 
     async def create(self, session_id: str) -> Session:
         return await self.service.create_session(app_name=APP, user_id=USER, session_id=session_id)
@@ -51,11 +51,11 @@ class Peer:
         return session
 
     async def seed(self, session_id: str, events: Sequence[Event]) -> None:
-        """A session with a past."""
+        """Writes a session with a past."""
         raise NotImplementedError
 
     async def seed_sessions(self, user_id: str, session_ids: Sequence[str]) -> None:
-        """Many sessions without events."""
+        """Writes many sessions without events."""
         for session_id in session_ids:
             await self.service.create_session(app_name=APP, user_id=user_id, session_id=session_id)
 
@@ -110,7 +110,7 @@ class Sqlite(Peer):
 
 
 class Postgres(Peer):
-    """DatabaseSessionService, with what the engine is told."""
+    """DatabaseSessionService with the given engine options."""
 
     store = "postgres"
 

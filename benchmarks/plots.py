@@ -1,4 +1,4 @@
-"""Bar charts as SVG, written by hand: no dependency, and a diff that can be read."""
+"""Bar charts as SVG, written by hand: no dependency, and readable diffs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OURS, THEIRS, INK = "#2563eb", "#94a3b8", "#1e293b"
 
 
 def bars(plot: Plot, ours: str) -> str:
-    """Horizontal bars; the ones whose label begins with `ours` stand out."""
+    """Horizontal bars. Those whose label begins with `ours` are highlighted."""
     height = TOP + len(plot.bars) * (BAR + GAP) + GAP
     longest = max(value for _, value in plot.bars)
     scale = (WIDTH - LABELS - VALUES) / longest

@@ -1,11 +1,11 @@
-"""A TCP proxy on loopback that makes a round trip cost a known time, and counts round trips.
+"""A TCP proxy on loopback that adds a fixed latency per round trip and counts round trips.
 
-Every chunk of bytes is passed on half a round trip after it came in, in either direction.
-Nothing waits for anything else: throughput is not limited, and requests on different
-connections (or pipelined on one) overlap as they would on a real network.
+Every chunk of bytes is forwarded half a round trip after it arrived, in either direction. Chunks do
+not wait for each other: throughput is not limited, and requests on different connections (or
+pipelined on one) overlap as on a real network.
 
-The proxy is a process of its own, so that its work is not charged to the client it serves.
-It is driven by JSON lines on its standard input and ends when that closes.
+The proxy is a separate process, so that its work is not charged to its client. It reads commands as
+JSON lines on standard input and ends when that closes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 from benchmarks.measure import precise_loop
 
-LINE_LIMIT = 64 * 1024 * 1024  # a log of many exchanges is one line
+LINE_LIMIT = 64 * 1024 * 1024  # the log of many exchanges is one line
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its answer on one connection: a client spoke, then the server did."""
+    """A request and its answer on one connection: the client sent bytes, then the server did."""
 
     start: float  # the first byte of the request reached the proxy
     end: float = 0.0  # the last byte of the answer left the proxy; 0 while there is none
@@ -41,7 +41,7 @@ class Traffic:
     """What crossed a route between two moments."""
 
     requests: int = 0
-    round_trips: int = 0  # the longest chain of exchanges that waited for one another
+    round_trips: int = 0  # the longest chain of exchanges that had to wait for one another
     up: int = 0
     down: int = 0
 
@@ -49,8 +49,8 @@ class Traffic:
         self.requests = len(exchanges)
         self.up = sum(exchange.up for exchange in exchanges)
         self.down = sum(exchange.down for exchange in exchanges)
-        # The exchanges that had ended by then, by their end: the greedy choice of those that do
-        # not overlap is the longest chain.
+        # The completed exchanges, by their end. Greedily choosing those that do not overlap gives
+        # the longest chain.
         last = 0.0
         for exchange in sorted(exchanges, key=lambda exchange: exchange.end):
             if 0 < exchange.end <= until and exchange.start >= last:
@@ -59,13 +59,13 @@ class Traffic:
 
 
 class Pipe(asyncio.Protocol):
-    """One end of a proxied connection. What arrives here leaves at the other end, later."""
+    """One end of a proxied connection. Bytes that arrive here leave at the other end, later."""
 
     def __init__(self, delay: float) -> None:
         self.delay = delay
         self.other: Pipe | None = None
         self.transport: asyncio.Transport | None = None
-        self.held: deque[bytes | None] = deque()  # None stands for the end of the stream
+        self.held: deque[bytes | None] = deque()  # None is the end of the stream
         self.loop = asyncio.get_running_loop()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -86,7 +86,7 @@ class Pipe(asyncio.Protocol):
             self.release()
 
     def release(self) -> None:
-        # One by one from the left: timers that fall on the same instant keep the order.
+        # One at a time from the left: timers for the same instant keep the order.
         data = self.held.popleft()
         out = self.other.transport if self.other is not None else None
         if out is None or out.is_closing():
@@ -94,12 +94,12 @@ class Pipe(asyncio.Protocol):
         if data is None:
             out.close()
         else:
-            # Noted first: the client may have gone on by the time that write() returns.
+            # Recorded first: the client may have continued by the time write() returns.
             self.passing()
             out.write(data)
 
     def passing(self) -> None:
-        """For the end that keeps count."""
+        """Called before bytes are forwarded. The side that counts overrides it."""
 
 
 class ClientSide(Pipe):
@@ -113,7 +113,7 @@ class ClientSide(Pipe):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert self.transport is not None
-        self.transport.pause_reading()  # until there is somebody to pass it on to
+        self.transport.pause_reading()  # until there is a connection to forward to
         self.connecting = self.loop.create_task(self.connect())
 
     async def connect(self) -> None:
@@ -177,7 +177,7 @@ async def serve() -> None:
 
 @dataclass
 class Proxy:
-    """The client's view of the proxy process."""
+    """The client of the proxy process."""
 
     process: asyncio.subprocess.Process | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -209,13 +209,13 @@ class Proxy:
         return json.loads(answer)
 
     async def route(self, target: int, round_trip: float) -> int:
-        """A new port that leads to `target`; a round trip through it takes this many seconds."""
+        """Opens a port that leads to `target`. A round trip through it takes this many seconds."""
         port: int = await self.ask(do="route", target=target, round_trip=round_trip)
         return port
 
     @asynccontextmanager
     async def watch(self, port: int) -> AsyncIterator[Traffic]:
-        """Counts what crosses a route within the block."""
+        """Counts the traffic of a route within the block."""
         traffic = Traffic()
         await self.ask(do="clear", port=port)
         yield traffic

@@ -92,7 +92,7 @@ def figures(machine: Mapping[str, str], results: list[Result]) -> list[str]:
 
 
 def write_docs(machine: Mapping[str, str], results: list[Result]) -> None:
-    """Replaces the figures in docs/benchmarks.md, and leaves the words around them."""
+    """Replaces the figures in docs/benchmarks.md, and keeps the text around them."""
     plots = DOCS / "benchmarks"
     plots.mkdir(exist_ok=True)
     for result in results:

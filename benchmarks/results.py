@@ -1,4 +1,4 @@
-"""What a workload hands to the report."""
+"""The results of a workload, for the report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Plot:
-    """Bars of one unit, drawn longest first to last as given."""
+    """Bars of one unit, in the given order."""
 
     title: str
     unit: str
@@ -36,7 +36,7 @@ class Plot:
 
 @dataclass
 class Result:
-    """One workload: a table whose first column names who, and the targets it is held to."""
+    """One workload: a table whose first column names the lane, and the targets."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Result:
 
 
 def ms(seconds: float) -> str:
-    """Milliseconds with the digits that mean something."""
+    """Milliseconds with the significant digits."""
     value = seconds * 1e3
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.3g} ms"
 

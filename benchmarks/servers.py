@@ -1,4 +1,4 @@
-"""The real servers beside us, started on free ports of loopback and stopped again."""
+"""The servers of the peers, started on free loopback ports and stopped again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START_SECONDS = 30.0
 
 
 class ServerMissing(Exception):
-    """A server that the benchmark compares with is not on this machine."""
+    """A server that the benchmark needs is not installed on this machine."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 def find(program: str, package: str) -> str:
-    # Debian keeps PostgreSQL's programs off the path, one folder for each major version.
+    # Debian keeps PostgreSQL's programs off the path, in one folder per major version.
     found = shutil.which(program) or next(
         iter(sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{program}"), reverse=True)), None
     )
@@ -94,7 +94,7 @@ def scratch(owner: str | None = None) -> Iterator[Path]:
 
 @contextmanager
 def postgres() -> Iterator[Server]:
-    """PostgreSQL with the settings it comes with."""
+    """PostgreSQL with its default settings."""
     initdb, program = find("initdb", "postgresql"), find("postgres", "postgresql")
     port = free_port()
     # PostgreSQL refuses to run as root.
@@ -117,7 +117,7 @@ def postgres() -> Iterator[Server]:
 
 @contextmanager
 def redis() -> Iterator[Server]:
-    """redis-server with the settings it comes with."""
+    """redis-server with its default settings."""
     program = find("redis-server", "redis-server")
     port = free_port()
     with scratch() as folder:

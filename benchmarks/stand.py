@@ -1,4 +1,4 @@
-"""The test stand: servers, the proxy and the peers, started when a workload first asks."""
+"""The test stand: servers, the proxy and the peers, each started when a workload first needs it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Stand:
         return Effort(3, 3) if self.quick else Effort(3, 7)
 
     def fresh(self) -> str:
-        """A session id that nobody has used."""
+        """An unused session id."""
         return f"session-{next(self.numbers)}"
 
     def server(self, name: str) -> servers.Server:
@@ -69,7 +69,7 @@ class Stand:
         return self.started[name]
 
     async def peer(self, label: str, round_trip: float = ROUND_TRIP) -> Peer:
-        """The peer of that name. One that is reached over the network has this round trip."""
+        """The peer with that name. If it is reached over the network, with this round trip."""
         place = (label, 0 if label in LOCAL else round_trip)
         if place not in self.opened:
             peer = await self.build(label, round_trip)
@@ -101,10 +101,10 @@ class Stand:
         return await self.proxy.route(self.server(server).port, round_trip)
 
     async def bare(self, label: str, round_trip: float = ROUND_TRIP) -> Bare:
-        """The SDK alone, at that distance from the emulator."""
+        """The bare SDK, with this round trip to the emulator."""
         place = (label, round_trip)
         if place not in self.bares:
-            if label == BARE_IN_PROCESS:  # beside the service, on its emulator
+            if label == BARE_IN_PROCESS:  # on the service's own emulator
                 peer = await self.peer(IN_PROCESS, round_trip)
                 assert isinstance(peer, InProcess)
                 bare = Bare(in_process(peer.emulator))
@@ -123,7 +123,7 @@ class Stand:
         return session_id
 
     async def past(self, peer: Peer, length: int) -> str:
-        """A session of that length to read from, the same for all who ask."""
+        """A session of that length to read from. All callers share it."""
         place = (peer.store or f"{peer.label} {peer.port}", length)
         if place not in self.pasts:
             self.pasts[place] = await self.session(peer, length)
@@ -140,10 +140,9 @@ class Stand:
         return dict(self.documents[0])
 
     async def count(self, port: int | None, work: Lane, settle: Settle | None = None) -> Traffic:
-        """The traffic of one piece of work, of several times the one with the fewest round trips.
+        """The traffic of one piece of work: the attempt with the fewest round trips.
 
-        On a busy machine requests that belong together may be sent so late, one after the other,
-        that they look as if they had waited for one another.
+        On a busy machine, parallel requests may be sent so far apart that they look sequential.
         """
         if port is None:
             await work()

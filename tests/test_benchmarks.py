@@ -1,4 +1,4 @@
-"""The parts of the benchmarks whose mistakes would be believed: the proxy and its counting."""
+"""The parts of the benchmarks whose mistakes nobody would notice: the proxy and its counts."""
 
 import asyncio
 import time

@@ -1,1 +1,1 @@
-"""How well memories are found, beside other memory services."""
+"""How well memories are found, compared with other memory services."""

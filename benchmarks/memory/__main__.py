@@ -95,7 +95,7 @@ def _languages() -> dict[str, Column]:
 
 
 def _kinds(everybody: Sequence[User]) -> dict[str, Column]:
-    """Whether an answer has a word of the question."""
+    """Splits the questions by whether an answer contains a word of the question."""
     texts = {
         event.id: event.content.parts[0].text  # type: ignore[union-attr, index]
         for user in everybody

@@ -1,6 +1,6 @@
 """What a search costs in a small and in a large memory: request units, requests and time.
 
-Service and emulator run in this thread: the time is the processor's, whatever else it does.
+The service and the emulator run in this thread: the time is what both of them compute.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from cosmosservice import CosmosMemoryService, RequestCharge
 SIZES = (100, 1_000, 10_000)
 SEARCHES = 100
 COLD_SEARCHES = 15
-TURNS = 50  # of a session
-WORDS = 15  # of a turn
+TURNS = 50  # per session
+WORDS = 15  # per turn
 VOCABULARY = [f"word{number}" for number in range(5_000)]
 
 
 @dataclass(frozen=True)
 class Cost:
     memories: int
-    add_units: float  # of one memory, on average
+    add_units: float  # per memory, on average
     median_ms: float
-    cold_ms: float  # of the first search of a process, with its connection
+    cold_ms: float  # the first search of a process, including its connection
     median_units: float
     largest_units: float
-    requests: float  # of a search, on average
+    requests: float  # per search, on average
 
 
 async def costs() -> list[Cost]:
-    """The same question is asked of every size in turn: whatever else the machine does slows all of
-    them."""
+    """Asks every size the same question in turn, so that disturbances affect all of them
+    equally."""
     stores = [await _Filled.with_memories(size) for size in SIZES]
     chance = random.Random(1)
     for _ in range(SEARCHES):
@@ -56,7 +56,7 @@ async def costs() -> list[Cost]:
 
 
 class _Filled:
-    """A user who has said much, and what it costs to search in it."""
+    """A user with many memories, and what a search of them costs."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -115,7 +115,7 @@ async def _timed(service: CosmosMemoryService, question: str) -> float:
 
 
 def _word(chance: random.Random) -> str:
-    """Some words are said far more often than others."""
+    """A random word. Some words occur far more often than others."""
     return VOCABULARY[int(len(VOCABULARY) * chance.random() ** 2)]
 
 

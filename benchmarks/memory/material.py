@@ -1,8 +1,8 @@
 """Users, their conversations, and questions with the turns that answer them.
 
-The facts are written by hand (facts/*.txt). Each user has all facts of a language with names of
-their own, spread over sessions between small talk, and turns that have the words of a question but
-not its answer. Nothing here is random from run to run.
+The facts are written by hand (facts/*.txt). Each user has all facts of a language, with names of
+their own. The facts are spread over sessions, between small talk and turns that contain the words
+of a question but not its answer. Every run uses the same material.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BEGINNING = 1_700_000_000.0
 
 @dataclass(frozen=True)
 class Fact:
-    """Some turns, which of them answer, and a question that somebody may ask later."""
+    """Some turns, which of them are answers, and a question that somebody may ask later."""
 
     turns: tuple[tuple[str, str], ...]  # speaker, text
     answers: frozenset[int]
@@ -39,7 +39,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Question:
-    """`half` is "tune" or "report": facts, not users, are divided between the two."""
+    """`half` is "tune" or "report". The facts are divided between the two, not the users."""
 
     text: str
     answers: frozenset[str]  # ids of events
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass
 class User:
-    """Everything that one user said and heard, and what can be asked about it."""
+    """Everything that one user said and heard, and the questions about it."""
 
     user_id: str
     language: str

@@ -1,4 +1,4 @@
-"""Asks every question of every service, and says how often the answer was among the hits."""
+"""Asks every service every question, and counts how often the answer was among the hits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from benchmarks.memory.peers import HITS, Open, event_id
 
 @dataclass(frozen=True)
 class Score:
-    """Of some questions: the share with an answer among the first ten hits, how much of the answers
-    is among them, and the mean of one through the rank of the first."""
+    """For a set of questions: the share with an answer among the first ten hits, the share of all
+    answers among them, and the mean reciprocal rank of the first answer."""
 
     questions: int
     hit: float
@@ -25,7 +25,7 @@ class Score:
 @dataclass(frozen=True)
 class Answered:
     question: Question
-    found: tuple[str, ...]  # ids of events, the best first
+    found: tuple[str, ...]  # ids of events, best first
 
 
 async def ask(service: BaseMemoryService, user: User) -> list[Answered]:

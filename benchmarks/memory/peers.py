@@ -25,7 +25,7 @@ Open = Callable[[], contextlib.AbstractAsyncContextManager[BaseMemoryService]]
 
 
 class PlainBm25(BaseMemoryService):
-    """The textbook: lower-case words, BM25 with the usual constants, the ten best."""
+    """Textbook BM25: lower-case words, the usual constants, the ten best."""
 
     def __init__(self) -> None:
         self._entries: dict[str, list[tuple[str, Counter[str]]]] = {}
@@ -76,7 +76,7 @@ async def sqlite() -> AsyncIterator[BaseMemoryService]:
 
 
 def cosmos(**weights: float) -> Open:
-    """Ours, perhaps with other weights."""
+    """Our service, optionally with other weights."""
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncIterator[BaseMemoryService]:
@@ -89,7 +89,7 @@ def cosmos(**weights: float) -> Open:
 
 
 def without(name: str, replacement: Any) -> Open:
-    """Ours, with something of its reading of texts switched off."""
+    """Our service with one part of its text analysis switched off."""
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncIterator[BaseMemoryService]:
@@ -120,5 +120,5 @@ ABLATIONS: dict[str, Open] = {
 
 
 def event_id(memory: MemoryEntry) -> str:
-    """SqliteMemoryService has ids of its own, and the event's among the metadata."""
+    """SqliteMemoryService has ids of its own. The event's id is in the metadata."""
     return str(memory.custom_metadata.get("event_id") or memory.id)

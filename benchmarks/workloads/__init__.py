@@ -1,4 +1,4 @@
-"""One function for each promise. The order is the report's."""
+"""One function for each promise, in the order of the report."""
 
 from collections.abc import Awaitable, Callable
 

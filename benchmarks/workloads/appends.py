@@ -1,4 +1,4 @@
-"""One append, beside one bare create of the same bytes."""
+"""One append, compared with one bare create of the same bytes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PAST = 4
 async def one_append(
     stand: Stand, result: Result, scopes: tuple[str, ...]
 ) -> tuple[dict[str, Timing], int]:
-    """Fills the table. The times at 5 ms, and the round trips that ours waited for."""
+    """Fills the table. Returns the times at 5 ms, and the round trips that ours waited for."""
     effort = Effort(stand.effort.runs, 10 if stand.quick else 40)
     at: dict[float, dict[str, Timing]] = {}
     trips: dict[str, int] = {}
     sent: dict[str, str] = {}
-    for round_trip in (0.0, ROUND_TRIP):  # what is counted is kept of the latter
+    for round_trip in (0.0, ROUND_TRIP):  # the counts of the latter are kept
         lanes: dict[str, Lane] = {}
         for label in (BARE, BARE_AS_IT_COMES, BARE_IN_PROCESS):
             bare = await stand.bare(label, round_trip)
@@ -38,12 +38,12 @@ async def one_append(
             traffic = await stand.count(bare.port, lanes[label])
             if bare.port:
                 trips[label], sent[label] = traffic.round_trips, size(traffic.up)
-        # Two services that change the same state in turn would get in each other's way.
+        # Two services that change the same state in turn would conflict.
         ours = (OURS, IN_PROCESS) if scopes else (OURS, THREAD, IN_PROCESS)
         for label in (*ours, *NETWORKED):
             peer = await stand.peer(label, round_trip)
             lane = Append(peer, await stand.session(peer, PAST), scopes)
-            for _ in range(3):  # what only the first pays: connections, prepared statements
+            for _ in range(3):  # warm-up: connections, prepared statements
                 await lane()
             traffic = await stand.count(peer.port, lane.append, peer.settle)
             if peer.port:
@@ -72,7 +72,7 @@ async def one_append(
 
 
 def against_bare(promise: str, limit: float, far: Mapping[str, Timing]) -> list[Target]:
-    """Over HTTP and in process, each beside the SDK alone on the same way."""
+    """Over HTTP and in process, each compared with the bare SDK on the same path."""
     return [
         Target(promise, "≤", limit, far[OURS].by(far[BARE])),
         Target("… in process", "≤", limit, far[IN_PROCESS].by(far[BARE_IN_PROCESS])),

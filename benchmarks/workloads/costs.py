@@ -1,4 +1,4 @@
-"""What an append costs besides time: processor, request units, and how they grow."""
+"""What an append costs besides time: CPU and request units, and how they grow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 async def both(stand: Stand) -> tuple[InProcess, Bare]:
-    """Ours and the SDK alone on the same emulator, in this process."""
+    """Our service and the bare SDK on the same emulator, in this process."""
     peer = await stand.peer(IN_PROCESS, 0)
     assert isinstance(peer, InProcess)
     return peer, await stand.bare(BARE_IN_PROCESS, 0)
@@ -68,7 +68,7 @@ async def throughput(stand: Stand) -> Result:
         OURS: await many_appends(stand, peer, each, caught_up),
         THREAD: await many_appends(stand, on_thread, each, []),
     }
-    # Small portions, and many: a processor is not equally fast at all times.
+    # Many small portions: the speed of a processor varies.
     timings = await compare(lanes, Effort(stand.effort.runs, 3 if stand.quick else 15))
     timings[f"{OURS}, until the session documents have followed"] = Timing([caught_up[1:]])
     limit = timings[BARE]
@@ -80,7 +80,7 @@ async def throughput(stand: Stand) -> Result:
 
 
 async def many_appends(stand: Stand, peer: Peer, each: int, caught_up: list[float]) -> Lane:
-    """So many appends to each of the sessions, side by side."""
+    """This many appends to each of the sessions, concurrently."""
     sessions = [await peer.get(await stand.session(peer, 1)) for _ in range(SESSIONS)]
 
     async def appends(session: Any, events: list[Any]) -> None:
@@ -101,11 +101,11 @@ async def many_appends(stand: Stand, peer: Peer, each: int, caught_up: list[floa
 
 
 async def cpu_of(work: Work, times: int) -> float:
-    """Processor seconds of this process, all threads, for one of so many."""
+    """CPU seconds of this process, all threads, per call."""
     spent = 0.0
     for _ in range(times):
-        # Made just before, like the events of ADK's runner: one out of a long list would have to
-        # be fetched from memory first.
+        # Made just before, like the events of ADK's runner. An event from a long list would first
+        # have to be fetched from memory.
         ready = work()
         start = time.process_time()
         await ready
@@ -114,7 +114,7 @@ async def cpu_of(work: Work, times: int) -> float:
 
 
 async def cpu(stand: Stand) -> Result:
-    """What the service's own code costs, the SDK's work for the same requests taken off."""
+    """The cost of the service's own code, without the SDK's work for the same requests."""
     rounds, times = (20 if stand.quick else 80), 10
     result = Result(
         "cpu", "Processor time of an append, in-process transport", ["", "each", "an append"]
@@ -159,7 +159,7 @@ async def cpu(stand: Stand) -> Result:
     on_thread = await stand.peer(IN_PROCESS_THREAD, 0)
     of_thread = await on_thread.get(await stand.session(on_thread, 1))
 
-    # Turn and turn about in small portions: the processor is not equally fast at all times.
+    # The lanes alternate in small portions: the speed of a processor varies.
     sdk: dict[str, Work] = {"create": create, "replace": replace, "read": read, "query": query}
     lanes: dict[str, Work] = sdk | {
         "append": lambda: peer.service.append_event(session, event()),
@@ -183,7 +183,7 @@ async def cpu(stand: Stand) -> Result:
         if sent_each[name]:
             label = f"the SDK's {name}, {sent_each[name]:.2f} for each append"
             result.rows.append([label, ms(costs[name]), ms(costs[name] * sent_each[name])])
-    # Differences of neighbours, round by round.
+    # Differences of adjacent samples, round by round.
     own = statistics.median(
         seen["append"][number] - sum(seen[name][number] * sent_each[name] for name in sdk)
         for number in range(rounds)
@@ -197,7 +197,7 @@ async def cpu(stand: Stand) -> Result:
 
 
 async def request_units(stand: Stand) -> Result:
-    """A turn of four 1 KB events, the get included, on a session that this process has seen."""
+    """A turn of four 1 KB events, including the get, on a session that this process has seen."""
     result = Result(
         "request_units",
         "Request units of one turn: a get and 4 appends of 1 KB, warm (the emulator's model)",
@@ -240,7 +240,7 @@ async def request_units(stand: Stand) -> Result:
 async def eager_turn(
     bare: Bare, document: dict[str, Any], kept: dict[str, Any], policy: dict[str, Any] | None
 ) -> float:
-    """The same turn as it would be without the log: each append also replaces the session."""
+    """The same turn without a log: each append also replaces the session."""
     suffix = "_all" if policy else ""
     events = await bare.container(f"events{suffix}", EVENTS_CONTAINER, policy)
     sessions = await bare.container(f"sessions{suffix}", SESSIONS_CONTAINER, policy)
@@ -262,7 +262,7 @@ async def eager_turn(
 
 
 async def growth(stand: Stand) -> Result:
-    """An append to a new session and to a long one."""
+    """An append to a new session, compared with one to a long session."""
     lengths = (0, 500 if stand.quick else 5000)
     result = Result(
         "growth",

@@ -8,7 +8,7 @@ from benchmarks.proxy import Traffic
 from benchmarks.results import Result, Target, ms, ratio, size
 from benchmarks.stand import LOOKED, OURS, POSTGRES, REDIS, UNSEEN, Stand
 
-PAGE = 4 * 1024 * 1024  # the most that Cosmos puts into one answer
+PAGE = 4 * 1024 * 1024  # the maximum that Cosmos DB puts into one answer
 
 
 def row(label: str, length: int, times: float, seconds: float, traffic: Traffic) -> list[str]:
@@ -95,7 +95,7 @@ async def growth(
 
 
 async def get_warm(stand: Stand) -> Result:
-    """A long session that this process has seen: only what is new crosses the wire."""
+    """A long session that this process has seen: only new events are transferred."""
     result = Result(
         "get_warm",
         "Get of a session that this process has seen, at 5 ms",
@@ -114,7 +114,7 @@ async def get_warm(stand: Stand) -> Result:
 
 
 async def get_recent(stand: Stand) -> Result:
-    """The last 50 events of a short and of a long session, not seen before."""
+    """The last 50 events of a short and of a long session, neither of them seen before."""
     result = Result(
         "get_recent",
         "Get of the 50 most recent events, not seen before, at 5 ms",

@@ -10,7 +10,7 @@ from benchmarks.stand import OURS, POSTGRES, Stand
 
 
 async def list_sessions(stand: Stand) -> Result:
-    """All sessions of a user who has many, and the first page of them."""
+    """All sessions of a user with many sessions, and the first page of them."""
     few, many = (50, 500) if stand.quick else (500, 5000)
     result = Result(
         "list_sessions",

@@ -1,4 +1,4 @@
-"""What the cache may take, and what it takes."""
+"""The limit of the cache, and what it really uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MB = 1024 * 1024
 
 
 async def cached(peer: InProcess) -> int:
-    """Bytes that the cache counts."""
+    """The size in bytes that the cache reports."""
 
     async def look(store: SessionStore) -> int:
         return store.cache.bytes
@@ -27,7 +27,7 @@ async def cached(peer: InProcess) -> int:
 
 
 async def memory(stand: Stand) -> Result:
-    """Reads many more events than the cache may hold, out of a file."""
+    """Reads many more events than the cache may hold, from a file."""
     sessions, limit = (20, 16 * MB) if stand.quick else (1000, 64 * MB)
     past = history(EVENTS)
     result = Result(
@@ -44,7 +44,7 @@ async def memory(stand: Stand) -> Result:
         await peer.seed(ids[0], past)
         gc.collect()
         before, most = process.memory_info().rss, 0
-        for session_id in ids[1:]:  # which reads it, too
+        for session_id in ids[1:]:  # seeding also reads it
             await peer.seed(session_id, past)
             most = max(most, await cached(peer))
         for session_id in ids:

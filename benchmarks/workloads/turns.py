@@ -30,7 +30,7 @@ HISTORY = 20
 
 
 async def turn(stand: Stand) -> Result:
-    """The everyday case: 20 events of history."""
+    """The common case: 20 events of history."""
     result = Result(
         "turn",
         "One turn: a get and 4 appends of 1 KB, after 20 events",
@@ -39,7 +39,7 @@ async def turn(stand: Stand) -> Result:
     at: dict[float, dict[str, Timing]] = {}
     trips: dict[str, str] = {}
     requests = 1 + EVENTS_OF_A_TURN
-    for round_trip in (0.0, ROUND_TRIP):  # what is counted is kept of the latter
+    for round_trip in (0.0, ROUND_TRIP):  # the counts of the latter are kept
         lanes: dict[str, Lane] = {}
         for label, kind in ((BARE_TURN, BARE), (BARE_TURN_IN_PROCESS, BARE_IN_PROCESS)):
             bare = await stand.bare(kind, round_trip)
@@ -93,7 +93,7 @@ async def turn(stand: Stand) -> Result:
 
 
 async def turn_long(stand: Stand) -> Result:
-    """The conversation that never ends: 5,000 events of history, seen before."""
+    """A very long conversation: 5,000 events of history, seen before."""
     length = 500 if stand.quick else 5000
     result = Result(
         "turn_long",

@@ -1,4 +1,4 @@
-"""`same_as_in_memory(scene)` plays a scene on ADK's service and on ours, and compares."""
+"""`same_as_in_memory(scene)` plays a scene on ADK's service and on ours, and compares them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def app_name() -> str:
 
 @pytest.fixture(params=["one_process", "a_process_per_turn"])
 async def same_as_in_memory(request: pytest.FixtureRequest, open_service, app_name: str):
-    """Plays a scene on both services and returns the record, which is the same.
+    """Plays a scene on both services, compares the records, and returns one.
 
-    A process per turn: nothing that a service keeps in memory may be needed by the next turn.
+    With a process per turn, no turn may depend on what a service kept in memory.
     """
 
     async def play(scene: Scene, *, by: Key | None = None) -> dict:

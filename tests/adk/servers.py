@@ -1,4 +1,4 @@
-"""The real `adk` command, as a person would start it."""
+"""The real `adk` command, started as a user would start it."""
 
 import contextlib
 import json

@@ -1,8 +1,8 @@
-"""A stage on which the same scene is played twice: on ADK's in-memory service, and on ours.
+"""A stage for playing the same scene twice: on ADK's in-memory service, and on ours.
 
-A scene builds agents with scripted models and talks to them. What a caller could see of it is
-written down: the events that came, what the models were shown, what was stored. Ids and times are
-replaced by their order of appearance; everything else must be equal.
+A scene builds agents with scripted models and talks to them. Everything that a caller can see is
+recorded: the events, what the models were shown, what was stored. Ids and times are replaced by
+their order of appearance. Everything else must be equal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Key = Callable[[Event], str]
 
 
 class Stage:
-    """One performance of a scene. Every turn asks for a service: the same, or another."""
+    """One performance of a scene. Every turn asks for a service, which may be the same or a new
+    one."""
 
     def __init__(self, open_service: Callable[[], BaseSessionService], app_name: str) -> None:
         self._open_service = open_service
@@ -51,7 +52,7 @@ class Stage:
         return made
 
     def enact(self, root: Any, **options: Any) -> None:
-        """Sets the app that the following lines are said to."""
+        """Sets the app that the next turns talk to."""
         self._app = App(name=self.app_name, root_agent=root, **options)
 
     @asynccontextmanager
@@ -67,7 +68,7 @@ class Stage:
             await runner.close()
 
     async def session(self, session_id: str = "scene") -> Session:
-        """The session, made if need be."""
+        """The session, created if necessary."""
         found = await self.service.get_session(
             app_name=self.app_name, user_id=USER, session_id=session_id
         )
@@ -91,7 +92,7 @@ class Stage:
         return came
 
     async def rewind(self, invocation_id: str) -> None:
-        """Takes back the turn and all that followed."""
+        """Rewinds the turn and everything after it."""
         session = await self.session()
         async with self.turn() as runner:
             await runner.rewind_async(
@@ -99,9 +100,9 @@ class Stage:
             )
 
     async def record(self, reader: BaseSessionService, *, by: Key | None) -> dict[str, Any]:
-        """Everything that could be seen, without what is random.
+        """Everything that was visible, without random values.
 
-        `by` sorts the events where their order is a matter of chance between parallel parts.
+        `by` sorts the events where parallel agents make their order random.
         """
         stored = await reload(reader, await self.session())
         times = [event.timestamp for event in stored.events]
@@ -125,7 +126,7 @@ def _jsonable(value: Any) -> Any:
 
 
 def _plain(event: Event, times: list[float]) -> dict[str, Any]:
-    """An event without its time; times that it refers to become places in the history."""
+    """An event without its time. Times that it refers to become positions in the history."""
     plain = _jsonable(event.model_dump(exclude_none=True))
     del plain["timestamp"]
     compaction = plain["actions"].get("compaction")

@@ -21,7 +21,7 @@ SESSIONS = "/apps/greeter/users/user/sessions"
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch):
-    """What is looked at here is what the commands stored, which got none either."""
+    """The tests inspect what the commands stored, and the commands get no settings either."""
     for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
         monkeypatch.delenv(name)
 

@@ -12,7 +12,7 @@ from google.genai import types
 from tests.adk.stage import Stage
 from tests.support.scripted import call
 
-# ADK 2 would rather have a Workflow than these shapes of agents.
+# ADK 2 deprecates these kinds of agents in favour of Workflow.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
@@ -93,7 +93,7 @@ async def test_agents_in_a_loop_until_one_escalates(same_as_in_memory):
 
 
 async def test_agents_in_parallel_each_on_its_branch(same_as_in_memory):
-    """The order between branches is a matter of chance; within each it is not."""
+    """The order between branches is random. The order within each branch is not."""
 
     async def scene(stage: Stage) -> None:
         branches = [

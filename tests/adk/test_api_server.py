@@ -19,7 +19,7 @@ SESSIONS = "/apps/greeter/users/ann/sessions"
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch) -> Iterator[TestClient]:
-    # A process has one tracer provider for life; it is not for this server to choose it.
+    # A process can set its tracer provider only once, and this server must not do it.
     monkeypatch.setattr("opentelemetry.trace.set_tracer_provider", lambda **_: None)
     app = get_fast_api_app(
         agents_dir=str(AGENTS),
@@ -32,7 +32,7 @@ def server(tmp_path: Path, monkeypatch) -> Iterator[TestClient]:
 
 
 def stored_sessions(path: Path) -> dict[str, dict]:
-    """The session documents, as they are in the file."""
+    """The session documents as stored in the file."""
     from azure.cosmos import CosmosClient
 
     with Emulator(path) as emulator:

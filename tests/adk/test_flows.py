@@ -1,4 +1,4 @@
-"""ADK's longer flows: what is asked in one turn and answered in another, undone, or summed up."""
+"""ADK's longer flows: questions that a later turn answers, rewinds, and summaries."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.adk.stage import Stage
 from tests.support.adk import ADK
 from tests.support.scripted import call, user
 
-# ADK 2 would rather have a Workflow than these shapes of agents.
+# ADK 2 deprecates these kinds of agents in favour of Workflow.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def answer(asked: types.FunctionCall, response: dict) -> types.Content:
-    """The user's answer to a call that waits for one."""
+    """The user's answer to a call that waits for it."""
     return user(
         types.Part(
             function_response=types.FunctionResponse(
@@ -97,7 +97,8 @@ async def test_old_turns_are_compacted_into_a_summary(same_as_in_memory):
 async def test_a_paused_run_is_resumed_with_the_answer(same_as_in_memory):
     def approve(amount: int) -> dict | None:
         """Asks a person: there is no answer yet."""
-        # ADK 2 pauses only for a tool that says nothing, ADK 1 only for one that says something.
+        # ADK 2 pauses only for a tool that returns nothing, ADK 1 only for one that returns
+        # something.
         return None if ADK >= (2, 0) else {"status": "pending"}
 
     async def scene(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Live mode: the user's words and the model's are appended to one session by two tasks."""
+"""Live mode: two tasks append to one session, one for the user's words and one for the model's."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def hear(text: str, tool_context: ToolContext) -> str:
 
 
 async def test_both_sides_of_a_live_conversation_are_kept(same_as_in_memory):
-    """Which side is first to append is a matter of chance; the order of each side is not."""
+    """Which side appends first is random. The order within each side is not."""
 
     async def scene(stage: Stage) -> None:
         stage.enact(LlmAgent(name="echo", model=EchoModel(), tools=[hear]))

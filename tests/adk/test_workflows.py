@@ -1,4 +1,4 @@
-"""Workflows, as ADK has them since 2.0: routes, parallel nodes that join, questions to the user."""
+"""Workflows (ADK 2.0 and later): routes, parallel nodes that join, questions to the user."""
 
 from __future__ import annotations
 

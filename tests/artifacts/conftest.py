@@ -76,5 +76,5 @@ async def open_artifacts(connect):
 
 @pytest.fixture
 def who() -> dict[str, str]:
-    """A session that nobody else uses: stores may be shared and outlive the test."""
+    """A session that nothing else uses: stores may be shared and outlive the test."""
     return {"app_name": f"app_{uuid.uuid4().hex[:12]}", "user_id": "ann", "session_id": "s"}

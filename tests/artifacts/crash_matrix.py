@@ -63,7 +63,7 @@ class Stage:
         return []
 
     async def close(self) -> None:
-        """Nothing here holds a socket."""
+        """Nothing to do: no socket is open."""
 
 
 Run = Callable[[Callable[[], Coroutine[Any, Any, Any]]], Any]
@@ -103,7 +103,7 @@ async def sweeping(stage: Any, service: CosmosArtifactService) -> None:
 
 
 async def source(stage: Any, service: CosmosArtifactService) -> None:
-    """Another session, of which this one is to become a fork."""
+    """Another session, which this one will be a fork of."""
     other = WHO | {"session_id": "source"}
     for name, data in (("f", LARGE), ("f", SMALL), ("g", LARGE)):
         await service.save_artifact(**other, filename=name, artifact=blob(data))
@@ -112,7 +112,7 @@ async def source(stage: Any, service: CosmosArtifactService) -> None:
 
 async def forking(stage: Any, service: CosmosArtifactService) -> None:
     sessions = CosmosSessionService(account=service.account)
-    with contextlib.suppress(AlreadyExistsError):  # begun before: whoever reads it completes it
+    with contextlib.suppress(AlreadyExistsError):  # begun before: the next reader completes it
         await sessions.fork_session(**WHO, session_id="source", new_session_id=THIS["session_id"])
     assert await sessions.get_session(**THIS) is not None
 
@@ -126,7 +126,7 @@ def then(*works: Work) -> Work:
 
 
 async def left_over(stage: Any, service: CosmosArtifactService) -> None:
-    """A save that died after its pieces, and a delete that died after its tombstone."""
+    """What a save leaves that died after its pieces, and a delete that died after its tombstone."""
     await saving(("f", LARGE), ("g", OTHER))(stage, service)
     for operation, work in (
         (stage.commits, saving(("f", bytes_of("third", 950)))),
@@ -151,7 +151,7 @@ def _dies(process: Process) -> Callable[[Any], None]:
 
 @dataclass(frozen=True)
 class Operation:
-    """`prepare`, then `run`. A reader sees `before` or `after`; `twice` if it ran twice."""
+    """`prepare`, then `run`. A reader sees `before` or `after`, or `twice` if it ran twice."""
 
     name: str
     prepare: Work
@@ -159,8 +159,8 @@ class Operation:
     before: View
     after: View
     twice: View
-    fresh: bool = False  # run by a process that knows nothing
-    between: list[View] = field(default_factory=list)  # of what is several operations in one
+    fresh: bool = False  # run by a new process
+    between: list[View] = field(default_factory=list)  # for several operations in one
 
 
 def _operations() -> list[Operation]:
@@ -250,7 +250,7 @@ async def attempt(work: Awaitable[None]) -> str:
 def requests_of(
     operation: Operation, make: Callable[[], Any] = Stage, run: Run = simulate
 ) -> list[str]:
-    """What the operation sends when nothing fails, in order."""
+    """The requests that the operation sends when nothing fails, in order."""
 
     async def record() -> list[str]:
         stage = make()
@@ -291,7 +291,7 @@ def play(
     make: Callable[[], Any],
     run: Run,
 ) -> Outcome:
-    """One case. The outcome names the problem, if there is one."""
+    """Runs one case. The outcome names the problem, if there is one."""
     told = [""]
     problem = None
     try:
@@ -329,7 +329,7 @@ async def _perform(
     _arm(fault, stage, task, place)
     started.set()
     told[0] = await task
-    await asyncio.sleep(stage.patience)  # what was sent arrives
+    await asyncio.sleep(stage.patience)  # requests under way arrive
     stage.disarm()
     if fault.bearable:
         _expect(told[0] == "ok", f"the caller was told {told[0]}")
@@ -355,7 +355,7 @@ async def _perform(
 
 
 def _arm(fault: Fault, stage: Any, task: asyncio.Task[str], place: int) -> None:
-    """Counts requests for documents only: what else a client asks for differs."""
+    """Counts only requests for documents: the other requests of a client vary."""
     faults = stage.emulator.faults
     original = faults._add
 

@@ -1,9 +1,9 @@
 """All orders in which the requests of a few processes can reach the store.
 
-Every request is held until all processes wait for theirs; then one of them goes. Which one is a
-choice, and a run is the list of its choices. `every_order` plays a scene once for each list: it
-replays a run up to a choice, and takes the next one there. With a bound on interruptions, only
-orders in which processes are interrupted that often: a few are what most races need.
+Every request is held until all processes wait for theirs. Then one of them is released. Which one
+is a choice, and a run is the list of its choices. `every_order` plays a scene once for each list:
+it replays a run up to a choice, and takes the next alternative there. A limit on interruptions
+keeps only the orders that interrupt processes at most that often. Most races need only a few.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ T = TypeVar("T")
 
 
 class Schedule:
-    """Lets held requests go one by one, as the choices say; the first one where they end."""
+    """Releases held requests one by one, as the choices say. After the last choice, it takes the
+    first."""
 
     def __init__(self, choices: list[int], interruptions: int | None = None) -> None:
         self._choices = choices
         self._left = interruptions
-        self._last = 0  # whose request went last
+        self._last = 0  # the process whose request was released last
         self._held: list[tuple[int, asyncio.Future[None]]] = []
-        self.taken: list[tuple[int, int]] = []  # the choice, and of how many
+        self.taken: list[tuple[int, int]] = []  # each choice, and the number of alternatives
 
     def hold(self, number: int, process: Process) -> None:
         async def wait(request: Request) -> Fate:
@@ -44,9 +45,9 @@ class Schedule:
         while not all(task.done() for task in tasks):
             await settled()
             if not self._held:
-                await asyncio.sleep(0.001)  # somebody pauses
+                await asyncio.sleep(0.001)  # a process pauses
                 continue
-            # Of each process the request that waits longest; who went last comes first.
+            # The longest-waiting request of each process, starting with the process that went last.
             waiting = sorted(
                 {number for number, _ in self._held}, key=lambda each: (each != self._last, each)
             )
@@ -66,7 +67,7 @@ Scene = Callable[[Schedule], Coroutine[Any, Any, T]]
 
 
 def every_order(scene: Scene[T], interruptions: int | None = None) -> Iterator[T]:
-    """What a scene returned, for each order."""
+    """Plays the scene in every order, and yields what it returned."""
     choices: list[int] | None = []
     while choices is not None:
         schedule = Schedule(choices, interruptions)
@@ -75,7 +76,7 @@ def every_order(scene: Scene[T], interruptions: int | None = None) -> Iterator[T
 
 
 def _next(taken: list[tuple[int, int]]) -> list[int] | None:
-    """The choices of the next run: the last one that can be another one, is."""
+    """The choices of the next run: takes the next alternative at the last choice that has one."""
     for turn in range(len(taken) - 1, -1, -1):
         choice, of = taken[turn]
         if choice + 1 < of:

@@ -1,6 +1,6 @@
-"""The artifact services that the contract runs on, and what each keeps of it.
+"""The artifact services that run the contract, and which parts of it each one claims.
 
-A store opens any number of services on the same data, as several processes do.
+A store opens any number of services on the same data, like several processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EXACT = "exact"
 DURABLE = "durable"
 """Several processes, versions without gaps, values of any size."""
 
-# A thousandth of the real sizes: the same requests, with less to carry.
+# A thousandth of the real sizes: the same requests, with less data.
 SMALL = Sizes(inline=64, piece=384, blob_piece=1024)
 
 
@@ -40,7 +40,7 @@ class Kind:
 
 
 class Store:
-    """Where artifacts are kept: `open()` is one more process."""
+    """Where artifacts are kept. `open()` is one more process."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make

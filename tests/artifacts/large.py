@@ -1,8 +1,8 @@
-"""`python -m tests.artifacts.large MEGABYTES [BLOBS]`: one large artifact, written from a stream
-and read in parts, in a process of its own. Says how much its memory grew, in MB, and checks the
+"""`python -m tests.artifacts.large MEGABYTES [BLOBS]`: writes one large artifact from a stream and
+reads it in parts, in a separate process. Prints how much its memory grew, in MB, and checks the
 bytes.
 
-Where: COSMOSDB_ENDPOINT and COSMOSDB_KEY.
+COSMOSDB_ENDPOINT and COSMOSDB_KEY name the store.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MB = 1024 * 1024
 
 
 def peak() -> float:
-    """The largest resident size of this process so far, in MB. (What getrusage says begins with the
-    size of the parent process.)"""
+    """The largest resident size of this process so far, in MB. (getrusage starts with the size of
+    the parent process.)"""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) / 1024
 
@@ -36,7 +36,7 @@ async def main(megabytes: int, blobs: str | None) -> None:
             yield made
 
     async with CosmosArtifactService(database="tests", blobs=blobs) as service:
-        # What the first requests load is no part of it.
+        # What the first requests load does not count.
         await service.save_artifact_stream(**WHO, filename="first", data=[bytes(100_000)])
         await service.load_artifact(**WHO, filename="first")
         before = peak()

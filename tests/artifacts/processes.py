@@ -1,4 +1,4 @@
-"""Processes of the artifact service on one emulator, in virtual time, and what is stored there."""
+"""Processes of the artifact service on one emulator, in virtual time, and what they store there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ View = dict[str, list[bytes]]  # names, and the payloads of their versions
 
 
 def store() -> Emulator:
-    """An emulator that has the containers, and nothing in them."""
+    """An emulator with empty containers."""
     emulator = Emulator()
     emulator._storage._connection.deserialize(_empty_store())
     return emulator
@@ -42,7 +42,7 @@ def _empty_store() -> bytes:
 
 
 class Process:
-    """A service with a connection of its own, on what `store` made."""
+    """A service with a connection of its own, on an emulator made by `store`."""
 
     def __init__(self, emulator: Emulator, sizes: Sizes = SMALL, **options: Any) -> None:
         self.wire = Wire(emulator)
@@ -62,7 +62,7 @@ class Process:
 
 
 async def view(service: CosmosArtifactService) -> View:
-    """All that a reader sees. Raises if anything listed does not load."""
+    """Everything that a reader sees. Raises if anything listed does not load."""
     seen: View = {}
     for name in await service.list_artifact_keys(**THIS):
         versions = await service.list_versions(**THIS, filename=name)
@@ -78,7 +78,7 @@ async def view(service: CosmosArtifactService) -> View:
 
 
 def documents(emulator: Emulator, kind: str | None = None) -> list[dict[str, Any]]:
-    """Those that have not expired."""
+    """The documents that have not expired."""
     now = emulator.clock.now()
     found = sorted(_everything(emulator), key=lambda each: each["id"])
     alive = [each for each in found if each["_ts"] + each.get("ttl", now) > now]
@@ -86,7 +86,7 @@ def documents(emulator: Emulator, kind: str | None = None) -> list[dict[str, Any
 
 
 def content(emulator: Emulator) -> list[dict[str, Any]]:
-    """Documents that say more than that something was there."""
+    """Documents that still have content."""
     return [
         each
         for each in documents(emulator)
@@ -95,7 +95,7 @@ def content(emulator: Emulator) -> list[dict[str, Any]]:
 
 
 def garbage(emulator: Emulator) -> list[str]:
-    """What is stored and in nobody's use: payloads, pieces, unfinished deletions."""
+    """Unused data: payloads, pieces, unfinished deletions."""
     found = documents(emulator)
     versions = [each for each in found if each["document_type"] == "version"]
     ends: dict[str, str] = {}
@@ -120,6 +120,6 @@ def garbage(emulator: Emulator) -> list[str]:
 
 
 def bytes_of(name: str, size: int) -> bytes:
-    """The same for the same name; other bytes for another."""
+    """Bytes that depend only on the name."""
     seed = hashlib.sha256(name.encode()).digest()
     return (seed * (size // 32 + 1))[:size]

@@ -1,4 +1,4 @@
-"""ADK's own code on the artifact service: runners, rewinds, plugins, tools, servers."""
+"""ADK's own code with the artifact service: runners, rewinds, plugins, tools, servers."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_scheme_is_registered_for_artifacts(tmp_path):
 
 
 async def test_adk_api_server_keeps_artifacts_in_our_store(tmp_path, who):
-    """ADK falls back to memory without a word if it does not know the scheme."""
+    """ADK silently falls back to memory if it does not know the scheme."""
     agents = agents_folder(tmp_path / "agents")
     store = f"cosmosdb://embedded/{tmp_path}/agent.db"
     path = "/apps/greeter/users/user/sessions/s"

@@ -1,4 +1,4 @@
-"""What ADK asks of any artifact service. ADK's own services run it too, as far as they claim."""
+"""The contract of ADK's artifact services. ADK's own services run the parts that they claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from google.genai import types
 
 from tests.artifacts.kinds import DURABLE, EXACT, MODERN, REFERENCES, blob, refer, text
 
-SIZES = [1, 63, 64, 65, 383, 384, 385, 768, 769, 1000]  # around the small store's thresholds
+SIZES = [1, 63, 64, 65, 383, 384, 385, 768, 769, 1000]  # around the thresholds of the small store
 
 
 def another(who, **changed):
@@ -166,7 +166,7 @@ async def test_tenants_do_not_meet(service, who):
         await save(service, place, "user:f", part=text(str(n)))
     assert [(await load(service, place)).text for place in places] == ["0", "1", "2", "3"]
     found = [(await load(service, place, "user:f")).text for place in places]
-    assert found == ["3", "1", "2", "3"]  # the last one is of the same user as the first
+    assert found == ["3", "1", "2", "3"]  # the last place has the same user as the first
 
 
 async def test_deleting_removes_all_versions(service, who):

@@ -1,4 +1,4 @@
-"""The faults that differ most take turns at every request. `make artifacts-matrix` tries all."""
+"""Every request fails with one of the most different faults. `make artifacts-matrix` tries all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.artifacts.crash_matrix import FAULTS, OPERATIONS, Stage, play, reques
 from tests.reliability.simulation import simulate
 
 CHOSEN = [each for each in FAULTS if each.name in ("dropped after", "killed after")]
-LONG = {"purge", "sweep", "save large after a delete", "fork"}  # only there
+LONG = {"purge", "sweep", "save large after a delete", "fork"}  # only in artifacts-matrix
 
 
 @pytest.mark.parametrize(

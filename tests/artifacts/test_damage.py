@@ -1,4 +1,4 @@
-"""Documents changed by something else: an error that says so, never wrong bytes."""
+"""Documents that something else changed: a clear error, never wrong bytes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def service(open_artifacts):
 
 
 def change(emulator, kind, **fields):
-    """Changes the only document of a kind; a field that is None is removed. Of what a version says
-    of its payload, only the given fields change."""
+    """Changes the only document of a kind. A field that is None is removed. In the payload of a
+    version, only the given fields change."""
     with CosmosClient(
         emulator.endpoint,
         credential=emulator.key,

@@ -1,4 +1,4 @@
-"""A fork takes its artifacts along: the same versions, of its own."""
+"""A fork gets its own copies of the artifact versions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def connect(emulator):
 
 @pytest.fixture
 async def process(connect):
-    """Two events that name versions 0 and 1 of "a", and one more upload before each."""
+    """Two events that name versions 0 and 1 of "a". Before each, there is one more upload."""
     made = connect()
     session = await made.sessions.create_session(**THIS)
     for number in range(2):
@@ -193,7 +193,7 @@ async def test_a_deleted_name_is_not_copied_and_a_damaged_version_stays_damaged(
 async def test_a_fork_cut_short_anywhere_is_completed_with_its_artifacts(
     connect, process, emulator, options
 ):
-    """By a process with artifacts; or by one without, and then by one with them."""
+    """Completed by a process with artifacts, or first by one without and then by one with them."""
     place, cut = -2 if options else -1, 0
     while True:
         place += 4  # the crash matrix tries all

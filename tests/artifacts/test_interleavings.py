@@ -1,7 +1,7 @@
-"""Savers, deleters and sweepers at the same time: every order of their requests.
+"""Concurrent saves, deletes and sweeps: every order of their requests.
 
-Whatever the order: versions have no gaps, each loads, what was saved after a delete is there, and
-nothing that is in use was removed.
+In every order, versions have no gaps and all of them load, what was saved after a delete is there,
+and nothing in use was removed.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ async def delete(process, name="f"):
 
 
 async def play(schedule: Schedule, prepare, *work):
-    """Prepares, lets the processes work side by side, and returns what each was told, what a
-    reader sees then, and what a sweep leaves."""
+    """Prepares, runs the processes concurrently, and returns what each was told, what a reader sees
+    then, and what a sweep leaves."""
     emulator = store()
     first = Process(emulator)
     await prepare(first)
     processes = [first if known else Process(emulator) for known, _ in work]
     for process in processes:
-        await process.service.list_artifact_keys(**THIS)  # connected
+        await process.service.list_artifact_keys(**THIS)  # connects
     for number, process in enumerate(processes):
         schedule.hold(number, process)
     told = await schedule.run(

@@ -1,4 +1,4 @@
-"""Replicas that lag: what one process saved, another one deletes, erases and loads."""
+"""Lagging replicas: one process saves, another one deletes, erases and loads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHO = {"app_name": "app", "user_id": "ann", "session_id": "s"}
 
 @pytest.fixture
 def lagging():
-    """An account whose replicas show nothing but what a client's session token asks for."""
+    """An account whose replicas show only what a client's session token requires."""
     with Emulator(replicas=Replicas(lag={"artifacts": math.inf}), partitions=3) as emulator:
         yield emulator
 

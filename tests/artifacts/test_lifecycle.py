@@ -46,7 +46,7 @@ async def test_what_a_delete_leaves_expires_or_is_swept(service, emulator, who):
 
 
 async def test_an_old_saver_does_not_bring_back_what_was_deleted(service, open_artifacts, who):
-    """It knows of version 2, and comes back after others have deleted all of them."""
+    """It knows version 2, and returns after others have deleted all versions."""
     for _ in range(3):
         await save(service, who, b"old")
     other = open_artifacts()
@@ -103,7 +103,7 @@ async def test_a_purge_takes_uploads_under_way_and_their_save_says_so(service, e
 async def test_a_sweep_takes_uploads_that_were_given_up_and_no_others(
     service, open_artifacts, emulator, who
 ):
-    for age in range(2):  # one of yesterday, one of today
+    for age in range(2):  # one from yesterday, one from today
         other = open_artifacts()
         emulator.faults.fail(400, operation="batch", times=None)
         emulator.faults.fail(400, operation="replace", times=None)
@@ -185,7 +185,7 @@ async def test_requests_of_each_operation(emulator, who):
         await service.list_artifact_keys(**who)
 
     await keys()
-    await service.load_artifact(**who, filename="none", version=0)  # has read and probed
+    await service.load_artifact(**who, filename="none", version=0)  # reads and probes
     assert await sent(save(service, who, b"1")) == ["create"]
     assert await sent(save(service, who, b"2")) == ["create"]
     assert await sent(service.load_artifact(**who, filename="f")) == ["query"]

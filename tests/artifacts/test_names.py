@@ -1,4 +1,4 @@
-"""Names, users and sessions of any text never meet."""
+"""Names, users and sessions with any text never collide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes that save and delete the same names on one emulator over HTTP."""
+"""Real processes save and delete the same names on one emulator over HTTP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ asyncio.run(main())
 
 @pytest.fixture
 def told(http_emulator, who):
-    """What two processes were told of their saves."""
+    """What two processes were told about their saves."""
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, *http_emulator, who["app_name"], str(n)],

@@ -1,4 +1,4 @@
-"""Artifacts in parts: written from a stream, read piece by piece, with little in memory."""
+"""Artifacts in parts: written from a stream, read in pieces, with little memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.artifacts.kinds import blob, refer, text
 from tests.artifacts.processes import bytes_of, documents, garbage
 
 SIZES = [0, 1, 63, 64, 65, 383, 384, 385, 767, 768, 769, 3000]
-# 100 MB take a while: `make artifacts-matrix` reads and writes that much.
+# 100 MB take a while. `make artifacts-matrix` writes and reads that much.
 MEGABYTES = int(os.environ.get("ARTIFACT_MEGABYTES", "6"))
 
 
@@ -123,7 +123,7 @@ async def test_reading_what_is_deleted_meanwhile_says_so(service, who):
 
 
 async def test_large_artifacts_take_little_memory(emulator, who):
-    """Real sizes: pieces of 384 KB. The emulator itself keeps what is stored."""
+    """Real sizes: pieces of 384 KB. The emulator itself holds the stored bytes."""
     service = CosmosArtifactService.embedded(emulator)
     pieces, piece = MEGABYTES * 8, 128 * 1024
     wanted = hashlib.sha256()
@@ -148,5 +148,5 @@ async def test_large_artifacts_take_little_memory(emulator, who):
     await service.close()
     assert reader.size == pieces * piece
     assert found.digest() == wanted.digest()
-    # A few pieces, each some times over: as bytes, as text, as a document, as a request.
+    # A few pieces, each in several forms: bytes, text, document, request.
     assert max(saved, read) < 40 * 1024 * 1024

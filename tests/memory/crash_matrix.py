@@ -1,7 +1,7 @@
 """Every request of adding, deleting and purging, failing in every way.
 
-As tests/reliability/crash_matrix.py does it for sessions: the requests are those that the emulator
-logs when nothing fails, each case has a store of its own and runs in virtual time.
+The method is that of tests/reliability/crash_matrix.py: the requests are those that the emulator
+logs when nothing fails. Each case has a store of its own and runs in virtual time.
 
     the operation, with the fault at its n-th request
     → a new process looks: nothing that was acknowledged is missing, nothing else has changed
@@ -35,7 +35,8 @@ from tests.support.adk import event
 
 WHO = {"app_name": "app", "user_id": USER}
 NOON = 1_700_000_000.5
-# Random, so that it does not compress: some chunks, and more words than a document holds here.
+# Random, so that it does not compress: it needs chunks, and has more words than fit into a
+# document.
 _CHANCE = random.Random(0)
 LARGE = "".join(chr(0x4E00 + _CHANCE.randrange(20_000)) for _ in range(900))
 
@@ -93,14 +94,14 @@ Run = Callable[[Process], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Operation:
-    """`prepare`, then `run` on the victim, then again. Each memory changes by itself."""
+    """`prepare`, then `run` on the victim, then again. Each memory changes on its own."""
 
     name: str
     prepare: Run
     run: Run
     before: View
     after: View
-    in_background: bool = False  # a caller is not told whether it was done
+    in_background: bool = False  # the caller is not told whether it was done
 
 
 async def nothing(process: Process) -> None:
@@ -127,8 +128,8 @@ async def appended(process: Process) -> None:
 
 
 async def append_turn(process: Process) -> None:
-    """What the session lacks, and an event in which nothing is said: with it follows what an
-    earlier attempt has appended and not remembered."""
+    """Appends what the session lacks, and an event without text. With that event, earlier appends
+    that were not remembered become memories too."""
     found = await process.sessions.get_session(**WHO, session_id="s")
     assert found is not None
     there = ids(*found.events)
@@ -209,7 +210,7 @@ class Broken(Exception):
 
 
 def requests_of(operation: Operation) -> int:
-    """How many requests the operation sends when nothing fails."""
+    """The number of requests that the operation sends when nothing fails."""
 
     async def record() -> int:
         stage = Stage()
@@ -232,7 +233,7 @@ def cases(operations: Sequence[Operation] = OPERATIONS) -> Iterator[Case]:
 
 
 def run(case: Case) -> str | None:
-    """Plays the case; returns what is wrong."""
+    """Runs the case. Returns the problem, if there is one."""
     try:
         simulate(lambda: _play(case))
     except Exception as error:
@@ -281,7 +282,7 @@ async def _first(operation: Operation, stage: Stage, fault: Fault, place: int) -
 
 
 async def _look(stage: Stage) -> View:
-    """What a new process finds: by listing and by searching, which must agree."""
+    """What a new process finds by listing and by searching. The two must agree."""
     service = stage.fresh().service
     listed = [each.id async for each in service.iter_memories(**WHO)]
     _expect(len(listed) == len(set(listed)), "a memory is there twice")
@@ -295,7 +296,7 @@ async def _look(stage: Stage) -> View:
 
 
 def _check_raw(stage: Stage, operation: Operation) -> None:
-    """Nothing is stored twice, and nothing of what is gone is left."""
+    """Nothing is stored twice, and nothing is left of what was deleted."""
     found = documents_of(stage.emulator)
     present = {each["id"] for each in found}
     for each in found:
@@ -316,7 +317,7 @@ def _expect(holds: bool, problem: str) -> None:
 
 
 def small_documents() -> None:
-    """The same requests, with less to carry."""
+    """Smaller limits: the same requests, with less data."""
     documents.INLINE_BYTES = 1_000  # type: ignore[misc]
     documents.CHUNK_CHARACTERS = 1_500  # type: ignore[misc]
     documents.TOKENS_OF_A_DOCUMENT = 500  # type: ignore[misc]

@@ -13,7 +13,7 @@ from tests.support.raw import RawContainer
 def documents_of(
     emulator: Emulator, *, database: str = "adk", container: str = "memories"
 ) -> list[dict[str, Any]]:
-    """By the emulator's own transport: no fault injected into it reaches these requests."""
+    """Through the emulator's own transport, so that injected faults do not reach these requests."""
     with CosmosClient(
         emulator.endpoint,
         credential=emulator.key,
@@ -25,6 +25,6 @@ def documents_of(
 
 
 def memories_of(emulator: Emulator) -> list[str]:
-    """What memories say, in the order of their places."""
+    """The texts of the memories, in the order of their places."""
     found = [each for each in documents_of(emulator) if each["kind"] == "memory"]
     return [each["content"]["parts"][0]["text"] for each in sorted(found, key=lambda d: d["at"])]

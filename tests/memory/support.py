@@ -1,4 +1,4 @@
-"""Makers of sessions, and the ways to have a memory service."""
+"""Helpers that make sessions, and the stores of memories."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ USER = "ann"
 def session(
     *said: str | Event, app: str = "app", user: str = USER, id: str = "s", author: str = "user"
 ) -> Session:
-    """A session in which this was said; texts by `author`."""
+    """A session with these texts by `author`."""
     events = [each if isinstance(each, Event) else event(each, author=author) for each in said]
     return Session(app_name=app, user_id=user, id=id, events=events)
 
 
 def conversation(*said: str, **names: str) -> Session:
-    """The agent and the user by turns, the agent first."""
+    """The agent and the user in turn, the agent first."""
     events = [event(text, author="user" if at % 2 else "assistant") for at, text in enumerate(said)]
     return session(*events, **names)
 
@@ -45,7 +45,7 @@ async def found_texts(service: BaseMemoryService, query: str, **options: Any) ->
 
 
 class AdkStore:
-    """ADK's own service, which shares nothing: it is the same one each time."""
+    """ADK's own service. It shares no data, so `open` returns the same one each time."""
 
     def __init__(self) -> None:
         self._service = InMemoryMemoryService()

@@ -1,4 +1,4 @@
-"""The labelled set is what the documentation says, and a part of it is measured at every change."""
+"""The labelled set is what the documentation says. Part of it is measured in every test run."""
 
 from __future__ import annotations
 

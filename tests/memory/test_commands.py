@@ -16,7 +16,7 @@ WHO = ("--app", "shop", "--user", "ada")
 
 @pytest.fixture(autouse=True)
 def here(folder):
-    """All of these are commands in an empty folder."""
+    """All commands here run in an empty folder."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every request of every operation fails, in some of the ways of crash_matrix.py.
+"""Every request of every operation fails with some of the faults of crash_matrix.py.
 
 `make crash-matrix` tries all of them.
 """
@@ -13,7 +13,7 @@ from tests.memory.crash_matrix import OPERATIONS
 
 @pytest.fixture(autouse=True)
 def small_documents(monkeypatch):
-    """The same requests, with less to carry."""
+    """Smaller limits: the same requests, with less data."""
     monkeypatch.setattr("cosmosservice.memory.documents.INLINE_BYTES", 1_000)
     monkeypatch.setattr("cosmosservice.memory.documents.CHUNK_CHARACTERS", 1_500)
     monkeypatch.setattr("cosmosservice.memory.documents.TOKENS_OF_A_DOCUMENT", 500)
@@ -23,7 +23,7 @@ def small_documents(monkeypatch):
 def test_no_failure_of_a_request_breaks_a_guarantee(operation):
     every = list(crash_matrix.cases([operation]))
     step = 1 if len(every) < 30 else 5 if len(every) < 150 else 11
-    chosen = every[::step]  # faults take turns; make crash-matrix plays all of them
+    chosen = every[::step]  # the faults alternate; make crash-matrix runs all cases
     assert len(chosen) >= 8
     problems = [problem for problem in map(crash_matrix.run, chosen) if problem]
     assert not problems, "\n".join(problems[:10])

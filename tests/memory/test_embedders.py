@@ -1,4 +1,4 @@
-"""The ready embedders ask their clients as these want to be asked."""
+"""The built-in embedders call their clients correctly."""
 
 from __future__ import annotations
 

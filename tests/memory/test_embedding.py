@@ -1,4 +1,4 @@
-"""Searching by meaning: a small deterministic embedder, which knows that a feline is a cat."""
+"""Search by meaning, with a small deterministic embedder that knows that a feline is a cat."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_a_vector_that_comes_after_the_deletion_does_not_stay(open_memory,
             return await super().__call__(texts)
 
     other = open_memory()
-    # The container has to be made by the service that has the embedder.
+    # The service with the embedder must create the container.
     service = open_memory(embedder=Slow())
     await service.search_memory(**WHO, query="x")
     await service.add_events_to_memory(**WHO, events=[event("a kitten", id="kitten")])

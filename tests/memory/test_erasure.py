@@ -1,4 +1,4 @@
-"""Erasure is complete, time to live ends, and the documents prove it."""
+"""Erasure is complete and ttls end memories. The documents prove it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cosmosservice memory follow`: what is appended becomes a memory, also after a restart."""
+"""`cosmosservice memory follow`: appended events become memories, also after a restart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ADA = {"app_name": "shop", "user_id": "ada"}
 
 @pytest.fixture(autouse=True)
 def here(folder):
-    """All of these are commands in an empty folder."""
+    """All commands here run in an empty folder."""
 
 
 def follow(*options: str) -> SimpleNamespace:
@@ -34,7 +34,7 @@ def follow(*options: str) -> SimpleNamespace:
 
 
 async def append(*texts: str, session_id: str = "s", user_id: str = "ada") -> list[str]:
-    """Returns the ids of the events."""
+    """Appends these texts. Returns the ids of the events."""
     async with CosmosSessionService.embedded("store.db") as service:
         name = {"app_name": "shop", "user_id": user_id, "session_id": session_id}
         session = await service.get_session(**name) or await service.create_session(**name)
@@ -96,7 +96,7 @@ def test_scripts_get_json():
 
 
 def test_it_goes_on_where_it_was_killed(monkeypatch):
-    """Killed after memories were stored and before it was kept how far it had come."""
+    """Killed after memories were stored, but before the progress was."""
 
     async def killed(*_):
         raise SystemExit(137)
@@ -172,7 +172,8 @@ def test_what_was_erased_does_not_come_back_when_everything_is_read_again():
 
 
 def test_memories_of_a_session_go_that_was_purged_without_them():
-    """Its events were read before the purge and added after it, or the purge knew no memories."""
+    """Its events were read before the purge and added after it, or the purge did not include
+    memories."""
     say("my secret")
     follow()
     with_sessions(lambda service: service.purge_session(**ADA, session_id="s"))

@@ -1,4 +1,4 @@
-"""A fork has the events of its source: their memories belong to both."""
+"""A fork has the events of its source. Their memories belong to both sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONG = "a very long story " * 2_000
 
 @pytest.fixture
 def sessions():
-    """A session, and its fork, with an event of its own."""
+    """A session, and a fork of it with one more event."""
     shared = [event("tea with milk", id="one"), event(LONG, id="two")]
     return (
         session(*shared, id="source"),
@@ -63,7 +63,7 @@ async def test_what_was_deleted_stays_deleted_when_the_source_is_erased(open_mem
 async def test_a_memory_that_is_added_while_it_is_erased_is_not_lost(
     open_memory, emulator, sessions
 ):
-    """A text that is in parts may be lost: see the limits in docs/memory.md."""
+    """A text in several parts may be lost: see the limits in docs/memory.md."""
     source, fork = sessions
     del source.events[1], fork.events[1]
     await open_memory().add_session_to_memory(source)

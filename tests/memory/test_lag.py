@@ -1,4 +1,4 @@
-"""Replicas that lag show older states. What must see everything does."""
+"""Lagging replicas show older states. Operations that must see everything still do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def talk(open_memory, replicas):
     replicas.hold("memories")
     said = session("My cat is called Mogli", "The cat weighs five kilos")
     await writer.add_session_to_memory(said)
-    assert len(await found(writer, "cat")) == 2  # its own writes are seen at once
+    assert len(await found(writer, "cat")) == 2  # a process sees its own writes at once
     return said
 
 

@@ -1,4 +1,4 @@
-"""Memories of any size and content come back as they were."""
+"""Memories of any size and content are read back unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_search_does_not_read_large_contents_that_are_no_hits(open_memor
     assert hit.content.parts[1].inline_data.data == blob.data
     charges = [each.charge for each in emulator.requests if each.resource == "docs"]
     assert len(charges) == 3
-    assert sum(charges[:2]) < 10  # the third reads the one picture
+    assert sum(charges[:2]) < 10  # the third request reads the picture
 
 
 async def test_a_large_memory_is_deleted_whole(memory, emulator):

@@ -1,4 +1,5 @@
-"""Several real processes on one store. Starting them takes long: `make interleavings` does."""
+"""Several real processes on one store. They start slowly, so only `make interleavings` runs these
+tests."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ asyncio.run(main())
 
 @pytest.mark.skipif("RELIABILITY_SEEDS" not in os.environ, reason="set RELIABILITY_SEEDS")
 def test_processes_that_add_one_session_at_once_store_it_once(emulator):
-    """Each sends the first memory before that of the other is stored."""
+    """Each sends its first memory before the other's is stored."""
     first = document_id("e0")
     adding: list[str] = []
     both = asyncio.Event()

@@ -1,4 +1,4 @@
-"""`CosmosSessionService(memory=…)`: what is appended becomes a memory by itself."""
+"""`CosmosSessionService(memory=…)`: appended events become memories automatically."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHO = {"app_name": "app", "user_id": USER}
 
 
 class Process:
-    """A session and a memory service on an account of their own."""
+    """A session service and a memory service on an account of their own."""
 
     def __init__(self, emulator, **options) -> None:
         self.account = CosmosAccount.embedded(emulator)
@@ -68,7 +68,7 @@ async def session(process):
 
 
 def written(emulator) -> list[str]:
-    """What was sent to the memories container."""
+    """The requests to the memories container."""
     requests = [each for each in emulator.requests if each.container == "memories"]
     return [each.operation for each in requests if each.resource == "docs" and each.id != "none"]
 
@@ -78,7 +78,7 @@ def threads() -> set[threading.Thread]:
 
 
 def lose(process, monkeypatch) -> None:
-    """From now on the process appends, and is killed before a memory is stored."""
+    """From now on the process appends, but is killed before it stores a memory."""
 
     async def killed(*names, **options):
         await asyncio.get_running_loop().create_future()
@@ -222,7 +222,7 @@ async def test_closing_waits_for_what_is_due(emulator, way, monkeypatch):
         await (process.sessions if way == "service" else process.account).close()
     assert memories_of(emulator) == ["One", "Two"]
     if way != "service":
-        assert threads() == before  # nothing was opened again for it
+        assert threads() == before  # no second opening was needed
     await process.account.close()
 
 
@@ -253,8 +253,8 @@ for endpoint in endpoints:
 
 
 def test_the_end_of_the_process_waits_for_what_is_due(emulator, tmp_path):
-    """By the connection that it has: at the end of a process no other one can be opened to a host
-    that has a name, since looking it up takes a thread."""
+    """It uses the existing connection. At the end of a process no new one can be opened to a host
+    name: resolving it would take a thread."""
     file = str(tmp_path / "agent.db")
     with serving(emulator) as endpoint:
         endpoints = [f"embedded:{file}", endpoint.replace("127.0.0.1", "localhost")]
@@ -284,7 +284,7 @@ async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, emu
 async def test_a_purged_session_leaves_no_memory_also_if_it_is_added_late(
     process, session, start, emulator, monkeypatch
 ):
-    """The memory is stored after another process has erased session and memories."""
+    """The memory is stored after another process has erased the session and its memories."""
     purged, reached = asyncio.Event(), asyncio.Event()
     really = process.memory.remember
 

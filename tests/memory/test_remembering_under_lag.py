@@ -1,4 +1,4 @@
-"""Sessions become memories by themselves, exactly once, while replicas lag."""
+"""Sessions become memories automatically and exactly once while replicas lag."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def start(emulator):
 
 
 async def say(sessions, *texts: str) -> list[str]:
-    """Loads the session again when a replica showed less of it than there is."""
+    """Appends. Loads the session again when a replica showed an older state of it."""
     said: list[str] = []
     async with asyncio.timeout(60):
         while len(said) < len(texts):
@@ -125,7 +125,7 @@ def test_a_follower_stores_each_event_once_and_keeps_nothing_that_is_erased(
         if emulator.held:
             replicas.hold("events", "memories")
         use(lambda sessions: say(sessions, "3", "4"))
-        follow()  # what replicas do not show yet comes later
+        follow()  # what replicas do not show yet follows later
         replicas.catch_up()
         follow()
         replicas.catch_up()

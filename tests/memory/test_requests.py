@@ -1,4 +1,4 @@
-"""What each operation sends: round trips and request units are part of the product."""
+"""The requests of each operation: round trips and request units are part of the product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.adk import event
 
 
 def sent(emulator) -> list[str]:
-    """But for the read with which a connection makes itself known to the SDK."""
+    """All requests except the read by which the SDK gets to know a container."""
     requests = [each for each in emulator.requests if each.resource == "docs"]
     return [each.operation for each in requests if each.id != "none"]
 
@@ -157,7 +157,7 @@ async def test_a_session_that_was_loaded_without_its_beginning_gets_it_later(ope
     emulator.clear_requests()
     await open_memory().add_session_to_memory(talk)
     assert sent(emulator)[0] == "query"
-    assert sent(emulator).count("create") <= 9  # what was added first, and the new one
+    assert sent(emulator).count("create") <= 9  # those of the first add, and the new one
 
 
 async def test_the_end_of_a_session_is_enough_to_go_on(open_memory, emulator):

@@ -1,4 +1,4 @@
-"""Which memories a search returns, in which order, and what may narrow it down."""
+"""Which memories a search returns, in which order, and how it can be narrowed down."""
 
 from __future__ import annotations
 

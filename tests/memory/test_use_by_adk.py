@@ -1,4 +1,4 @@
-"""ADK's own Runner, tools and web server, with our memory service."""
+"""ADK's Runner, tools and web server, with our memory service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHO = {"app_name": "app", "user_id": "ann"}
 
 
 async def talk(memory, model, *, tools=(), **callbacks):
-    """One turn of an agent that has the memory; returns what it said."""
+    """One turn of an agent that has the memory. Returns its answer."""
     agent = LlmAgent(name="assistant", model=model, tools=list(tools), **callbacks)
     sessions = InMemorySessionService()
     runner = Runner(app_name="app", agent=agent, session_service=sessions, memory_service=memory)
@@ -42,7 +42,8 @@ async def talk(memory, model, *, tools=(), **callbacks):
 
 
 class Watched(ScriptedModel):
-    """Keeps what it was shown: tool results and, where older ADKs put memories, instructions."""
+    """Records what it was shown: tool results and the instructions, where older ADKs put
+    memories."""
 
     _shown: list[str] = PrivateAttr(default_factory=list)
 
@@ -75,7 +76,7 @@ async def test_preload_memory_shows_it_before_the_model_is_asked(remembering, em
     for prompt in model._shown:
         assert "Yes, last May!" in prompt
     queries = [each for each in emulator.requests if each.operation == "query"]
-    assert len(queries) == 4  # two searches: the second request of the turn asks for nothing new
+    assert len(queries) == 4  # two searches: the second model call of the turn needs no new one
 
 
 async def test_a_callback_adds_the_session_to_memory(memory, emulator):
@@ -90,7 +91,7 @@ async def test_a_callback_adds_the_session_to_memory(memory, emulator):
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    # A process has one tracer provider for life; it is not for this server to choose it.
+    # A process can set its tracer provider only once, and this server must not do it.
     monkeypatch.setattr("opentelemetry.trace.set_tracer_provider", lambda **_: None)
     uri = f"cosmosdb://embedded/{tmp_path / 'agent.db'}"
     app = get_fast_api_app(

@@ -1,4 +1,4 @@
-"""What a text is found by, in any language."""
+"""The words by which a text is found, in any language."""
 
 from __future__ import annotations
 

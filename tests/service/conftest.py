@@ -1,4 +1,5 @@
-"""These tests look into the emulator's request log and make it fail: they are always on it."""
+"""These tests inspect the emulator's request log and inject faults, so they always use the
+emulator."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ async def open_service(connect_embedded):
 
 @pytest.fixture
 def no_pauses(monkeypatch):
-    """As many attempts as ever, without the time between them."""
+    """The usual number of attempts, without the pauses between them."""
     monkeypatch.setattr(Retry, "seconds", lambda *_: 0.0)
 
 

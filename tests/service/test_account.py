@@ -1,4 +1,4 @@
-"""One account for any number of services: one client, one place where it lives, one end."""
+"""One account for any number of services: one client, one event loop, one close."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def io_threads():
 
 
 def connections(emulator):
-    """How often somebody has asked for the account's document: once for each client."""
+    """How often the account's document was requested: once per client."""
     return sum(each.resource == "" and each.method == "GET" for each in emulator.requests)
 
 
@@ -54,7 +54,7 @@ async def test_in_a_block_all_services_live_on_its_loop_and_are_closed_with_it(e
             await service.append_event(await reload(service, session), event("x", delta={"k": 1}))
         assert len(io_threads()) == before
     written = [each for each in emulator.requests if each.operation == "replace"]
-    assert written  # what was due was written at the end
+    assert written  # outstanding work was written at the end
     async with CosmosAccount.embedded(emulator) as again:
         found = await reload(CosmosSessionService(account=again), session)
         assert (len(found.events), found.state) == (3, {"k": 1})

@@ -1,4 +1,4 @@
-"""Values that should not be: they are refused, or cost nobody a session."""
+"""Invalid values are refused, or do not cost anybody a session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def raw(emulator):
 
 
 def assigned(**fields):
-    """An event whose state was changed as tools change it: nothing is checked."""
+    """An event whose state was assigned as tools do it: nothing is checked."""
     delta = fields.pop("delta")
     made = event("hi", **fields)
     made.actions.state_delta.update(delta)
@@ -29,7 +29,7 @@ def assigned(**fields):
 
 
 async def everywhere(service, session):
-    """What each way to a session shows of it: its state and when it was last used."""
+    """What each way of reading a session shows: its state and the time of its last use."""
     who = {"app_name": session.app_name, "user_id": session.user_id}
     listed = await service.list_sessions(**who)
     of_all = await service.list_sessions(app_name=session.app_name)
@@ -48,7 +48,7 @@ async def everywhere(service, session):
     ]
 
 
-# Keys of a state that are not strings
+# State keys that are not strings
 
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
@@ -119,7 +119,7 @@ async def test_a_key_that_is_stored_already_is_read_as_text(open_service, raw, c
 
 
 async def test_an_event_with_such_a_key_leaves_its_session_usable(open_service, raw, monkeypatch):
-    """As an older version stored it: the session document has yet to follow."""
+    """Stored by an older version. The session document is late."""
     monkeypatch.setattr("cosmosservice.sessions.store.projector._QUIET", 10_000.0)
     monkeypatch.setattr("cosmosservice.sessions.store.projector._LATEST", 10_000.0)
     session = await open_service().create_session(**WHO, state={"a": 1})

@@ -1,4 +1,4 @@
-"""The cache counts what it really holds: measured beside what it says."""
+"""The size that the cache reports is compared with what it really holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""since_compaction: what a turn costs, under lag, and with damage."""
+"""since_compaction: the cost of a turn, and the behaviour under lag and damage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAY = ("say", "agent", "")
 
 
 async def told(service, turns, *operations):
-    """A session of this many turns, summarised but for the last one, and some more."""
+    """A session of this many turns. All but the last are summarised. Some more follow."""
     history = History()
     session = await service.create_session(**WHO)
     for operation in (*[SAY] * turns, ("roll", 2, 0), *operations):
@@ -85,7 +85,7 @@ async def test_records_that_are_loaded_one_by_one_are_read_once(open_service, em
 
 @pytest.mark.parametrize("lagging", ["events", "sessions"])
 async def test_under_lag_the_prompt_is_one_that_the_session_had(lagging):
-    """Whichever container lags: what is loaded belongs to a revision that the session had."""
+    """Whichever container lags, the loaded events belong to a revision that the session had."""
     replicas = Replicas()
     with Emulator(replicas=replicas) as emulator:
         async with (

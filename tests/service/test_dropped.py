@@ -1,6 +1,6 @@
 """Services and emulators that nobody closes: nothing is lost, and no warning is printed.
 
-Nobody in ADK closes a session service, and few scripts close an emulator.
+ADK never closes a session service, and few scripts close an emulator.
 """
 
 from __future__ import annotations

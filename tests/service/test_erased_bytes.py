@@ -1,4 +1,4 @@
-"""What was erased is not in the embedded emulator's file any more, nor in the files beside it."""
+"""Erased content is gone from the embedded emulator's file and from the files beside it."""
 
 from __future__ import annotations
 

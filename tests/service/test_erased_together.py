@@ -1,4 +1,4 @@
-"""One erasure: what is purged takes its memories and artifacts along."""
+"""One erasure: a purge includes memories and artifacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user sees when something is wrong: an exception of ours that says what was stored."""
+"""What a user sees when something goes wrong: one of our exceptions, which says what was stored."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_place_that_is_taken_but_cannot_be_seen_may_have_been_taken_by_o
 ):
     monkeypatch.setattr("cosmosservice.sessions.store.event_log.VISIBILITY", Retry(3, 0.01, 0.01))
     session = await service.create_session(**WHO)
-    # Stale replicas: the write, sent twice, meets itself, and no read shows it yet.
+    # Stale replicas: the write is sent twice and conflicts with itself, and no read shows it yet.
     emulator.faults.fail(409, operation="create", container="events")
     sent = event("x")
     with pytest.raises(UnavailableError, match="not known; sending it again is safe") as unknown:
@@ -82,7 +82,7 @@ async def test_a_refusal_speaks_for_its_request_alone(service, emulator):
     with pytest.raises(AuthenticationError, match="Nothing was stored by this request") as refused:
         await service.delete_session(**WHO, session_id=session.id)
     assert "delete_session" in str(refused.value)
-    # The tombstone, its first step, is stored.
+    # Its first step is stored: the tombstone.
     assert await service.get_session(**WHO, session_id=session.id) is None
 
 

@@ -1,4 +1,4 @@
-"""Any point of a session's past, forks, and a session that is made again from its log alone."""
+"""Any point in a session's past, forks, and a session that is rebuilt from its log alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def service(open_service):
 
 @pytest.fixture
 async def session(service):
-    """Created with state; three events."""
+    """A session that was created with state, and has three events."""
     made = await service.create_session(**THIS, state={"a": 0, "kept": True, "user:u": 0})
     for number in range(1, 4):
         delta = {"a": number, f"n{number}": number, "user:u": number}

@@ -1,4 +1,4 @@
-"""State of any size: large values have documents of their own."""
+"""State of any size: large values are in documents of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCOPES = ["", "user:", "app:"]
 
 
 def text(size: int) -> str:
-    """That cannot be compressed."""
+    """Text that does not compress."""
     return os.urandom(size // 2).hex()
 
 

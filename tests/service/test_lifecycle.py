@@ -126,7 +126,7 @@ async def test_old_deleted_sessions_are_purged_and_young_ones_kept(service):
 
 
 async def recreated(service, *, ttl=None):
-    """A session that was deleted and created again, and the object of the old one."""
+    """A session that was deleted and created again, and a session object of the old incarnation."""
     old = await service.create_session(**THIS)
     await service.append_event(old, event("s3cret"))
     await service.delete_session(**THIS)
@@ -345,7 +345,7 @@ async def test_what_others_always_forestall_ends_and_says_so(service, emulator, 
     await getattr(service, operation)(**THIS)
 
 
-# --- what a purge reads, and what it leaves in memory
+# --- what a purge reads, and what stays in memory
 
 
 async def test_a_purge_does_not_load_the_content_that_it_erases(service, monkeypatch):

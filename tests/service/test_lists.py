@@ -1,4 +1,4 @@
-"""Lists: what a page costs, under lag, after an upgrade, and what a purge leaves."""
+"""Lists: the cost of a page, lag, upgrades, and what a purge leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lock for each session, as long as somebody wants it."""
+"""A lock for each session, which exists only while somebody wants it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ async def test_other_keys_do_not_wait():
 
 
 async def test_a_waiter_that_is_cancelled_leaves_no_lock():
-    """Also one whose turn had come, and those that waited after it still get the lock."""
-    for when in range(4):  # turns of the loop between the release and the cancellation
+    """Also if its turn had come. Those that waited after it still get the lock."""
+    for when in range(4):  # iterations of the loop between release and cancellation
         locks = Locks()
         held = locks.of("key")
         await held.acquire()

@@ -1,7 +1,7 @@
-"""What the log adds to an event is known where events are decoded: they take the fast path.
+"""The decoder knows every field that the log adds to an event, so events take the fast path.
 
-A field of the envelope that `ENVELOPE` does not name would be taken for a field of the event, and
-every event would be decoded the slow way, which is for fields of other versions.
+A field of the envelope that `ENVELOPE` does not name would be taken for a field of the event. Then
+every event would be decoded on the slow path, which is for fields of other versions.
 """
 
 from __future__ import annotations

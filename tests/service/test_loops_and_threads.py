@@ -21,7 +21,7 @@ WHO = {"app_name": "app", "user_id": "user"}
 
 
 def left_behind():
-    """Loops, tasks and futures that something still holds, and threads of services."""
+    """Loops, tasks and futures that are still referenced, and threads of services."""
     gc.collect()
     kinds = (asyncio.BaseEventLoop, asyncio.Future)
     threads = [each.name for each in threading.enumerate()].count("cosmosservice-io")
@@ -76,7 +76,7 @@ async def test_a_service_can_be_used_again_after_close(service):
 
 @pytest.mark.parametrize("used_again", [True, False], ids=["used again", "closed"])
 async def test_a_service_whose_opening_was_cancelled_goes_on(emulator, used_again):
-    """As by a program that cancels every task of its loop, and goes on."""
+    """For example by a program that cancels every task of its loop, and continues."""
     before = asyncio.all_tasks()
     reached = asyncio.Event()
 
@@ -138,7 +138,7 @@ async def test_in_a_block_the_service_lives_on_its_loop_and_closes_with_it(emula
         assert len(session.events) == 1
         assert len(io_threads()) == before
         emulator.clear_requests()
-    assert [each.operation for each in emulator.requests] == ["replace"]  # what was due
+    assert [each.operation for each in emulator.requests] == ["replace"]  # outstanding work
     await service.append_event(session, event("after the block"))
     assert len(io_threads()) == before + 1
     await service.close()
@@ -146,7 +146,7 @@ async def test_in_a_block_the_service_lives_on_its_loop_and_closes_with_it(emula
 
 
 async def test_a_block_may_block_its_loop_on_a_thread_that_uses_the_service(emulator):
-    """As `Runner.run()` does when it is called in a coroutine."""
+    """`Runner.run()` does so when it is called in a coroutine."""
     async with CosmosSessionService.embedded(emulator) as service:
         session = await service.create_session(**WHO)
         found = []
@@ -342,7 +342,7 @@ def test_a_forked_child_leaves_the_connections_of_its_parent_alone(use):
 
 
 def test_however_often_a_thread_is_told_to_stop_it_winds_up_once(emulator, monkeypatch):
-    """A second time, while its loop ends, would leave a task that nobody runs."""
+    """A second stop while its loop ends would leave a task that never runs."""
     service = CosmosSessionService.embedded(emulator)
     asyncio.run(service.create_session(**WHO))
     thread = service.account._io._current

@@ -1,4 +1,4 @@
-"""Large events whose body is not visible yet, or was removed by somebody else."""
+"""Large events whose body is not visible yet, or was removed by another process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THIS = WHO | {"session_id": "s"}
 
 @pytest.fixture(autouse=True)
 def circumstances(monkeypatch, caplog):
-    """Only flush projects, and what is large is small."""
+    """Only flush projects, and events need not be large to count as large."""
     monkeypatch.setattr("cosmosservice.sessions.store.projector._QUIET", 10_000.0)
     monkeypatch.setattr("cosmosservice.sessions.store.projector._LATEST", 10_000.0)
     monkeypatch.setattr("cosmosservice.sessions.store.event_log.ITEM_LIMIT", 20_000)
@@ -36,7 +36,7 @@ def large(delta=None):
 
 @pytest.fixture
 async def session(open_service):
-    """Three events, the second a large one; nobody has written the session document since."""
+    """Three events, the second a large one. The session document has not been written since."""
     writer = open_service()
     made = await writer.create_session(**THIS)
     await writer.append_event(made, event("first", delta={"a": 1, "b": 1}))

@@ -1,4 +1,4 @@
-"""A container of several partitions hands a sorted query back to the SDK, which has to merge."""
+"""With several partitions, the SDK has to merge the results of a sorted query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def emulator():
 
 
 async def create(service, count):
-    """A session of each user, touched in the order of the users, beyond one digit as numbers."""
+    """Creates a session for each user and appends to it, in the order of the users."""
     users = [f"user {number}" for number in range(count)]
     for number, user in enumerate(users):
         session = await service.create_session(

@@ -1,4 +1,4 @@
-"""What reaches the application's log at INFO, the level that ADK's commands use."""
+"""What the application's log gets at INFO, the level of ADK's commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAME = {**USER, "session_id": "secret-session"}
 
 @pytest.fixture(autouse=True)
 def as_at_the_start(monkeypatch, caplog):
-    """Nothing is configured but the root, which takes INFO."""
+    """Only the root logger is configured, at INFO."""
     for name in HTTP_LOGGERS:
         monkeypatch.setattr(logging.getLogger(name), "level", logging.NOTSET)
     logging.getLogger().manager._clear_cache()

@@ -1,4 +1,4 @@
-"""An application's own classes, through the store and back."""
+"""An application's own classes are stored and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each operation sends: round trips and request units are part of the product."""
+"""The requests of each operation: round trips and request units are part of the product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the environment says about the way to the store."""
+"""Environment settings that affect the connection to the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def no_proxy(monkeypatch):
 
 @asynccontextmanager
 async def refusing_proxy(asked):
-    """Lets nobody through, and notes who asked for what."""
+    """Refuses everybody, and records who asked for what."""
 
     async def refuse(reader, writer):
         asked.append((await reader.readuntil(b"\r\n\r\n")).decode().splitlines()[0])
@@ -62,7 +62,7 @@ async def test_a_host_that_needs_no_proxy_is_reached_without(connect_http, monke
 
 
 async def test_what_netrc_says_of_the_host_is_not_sent(connect_http, monkeypatch, tmp_path):
-    """The SDK alone fails there: a request cannot have two kinds of credentials."""
+    """The bare SDK fails here: a request cannot have two kinds of credentials."""
     netrc = tmp_path / "netrc"
     netrc.write_text("default login somebody password something\n")
     monkeypatch.setenv("NETRC", str(netrc))
@@ -73,7 +73,7 @@ async def test_what_netrc_says_of_the_host_is_not_sent(connect_http, monkeypatch
 
 @asynccontextmanager
 async def counting_way_to(endpoint, opened):
-    """Another endpoint that leads to the same store; notes every connection."""
+    """Another endpoint of the same store. Records every connection."""
     port = urlsplit(endpoint).port
 
     async def passed_on(reader, writer):
@@ -94,7 +94,7 @@ async def counting_way_to(endpoint, opened):
 async def test_a_connection_is_used_again_after_a_minute_but_not_much_later(
     http_emulator, monkeypatch
 ):
-    """A model may think for longer than aiohttp keeps a connection by itself."""
+    """A model may think longer than aiohttp keeps a connection by default."""
     endpoint, key = http_emulator
     opened, idle = [], 0
 

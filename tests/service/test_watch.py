@@ -1,4 +1,4 @@
-"""Watching sessions: every event as it is appended by any process, in order, from any point on."""
+"""Watching sessions: every event that any process appends, in order, from any point on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def on(emulator, **options):
 
 @pytest.fixture(params=["in process", "over HTTP", "three partitions", "inside a block"])
 async def way(request):
-    """A writer and a reader that know nothing of each other, and an app of their own."""
+    """A writer and a reader that are independent of each other, and an app of their own."""
     app = f"app {uuid.uuid4()}"
     if request.param == "over HTTP":
         connect = request.getfixturevalue("connect_http")
@@ -85,7 +85,7 @@ def by_session(changes):
     return found
 
 
-# --- what is told
+# --- what is delivered
 
 
 async def test_events_are_told_as_they_are_appended_by_somebody_else(way):
@@ -193,11 +193,11 @@ async def test_what_was_there_before_is_not_told_from_now_on(way):
     assert [brief(change)[4] for change in await take(watch, 1)] == ["after"]
 
 
-# --- going on
+# --- continuing
 
 
 async def history(service, app):
-    """Some of everything: several sessions, a large event, deletes."""
+    """Several sessions, a large event, deletes."""
     sessions = await sessions_of(service, 3, app)
     for text in ("a", "b"):
         for session in sessions:
@@ -249,7 +249,7 @@ async def test_a_watch_goes_on_through_splits(partitions):
             for _ in range(3):
                 for session in sessions:
                     await say(writer, session, "x")
-                told += await take(watch, 4)  # in the middle of what is there
+                told += await take(watch, 4)  # in the middle of the history
                 emulator.split(EVENTS)
             told += await take(watch, 3)
             assert by_session(told) == {session.id: [1, 2, 3] for session in sessions}
@@ -293,7 +293,7 @@ async def test_a_watch_moves_on_past_what_is_not_its_own(emulator):
         assert [each.status for each in feed] == [304]
 
 
-# --- when something is in the way
+# --- when something goes wrong
 
 
 async def told_in_spite_of(emulator, trouble, **options):
@@ -414,7 +414,8 @@ async def test_events_of_several_writers_of_one_session_are_told_in_their_order(
 
 
 async def renewed(service, later, number=0):
-    """Uses the session after more than half of its ttl: its older records are written again."""
+    """Uses the session after more than half of its ttl, so that its older records are written
+    again."""
     later(0.6 * HOUR)
     session = await service.get_session(**name(number))
     await service.flush()
@@ -434,7 +435,7 @@ async def test_renewed_records_are_not_told_again(open_service, emulator, later)
     await say(service, session, "three")
     told += await take(watch, 1)
     assert by_session(told) == {"s 0": [1, 2, 3]}
-    # The same after a restart: a continuation says how far everything was told.
+    # The same after a restart: a continuation says how far delivery has come.
     later(10)
     await say(service, session, "four")
     told += await take(watch, 1)
@@ -443,7 +444,7 @@ async def test_renewed_records_are_not_told_again(open_service, emulator, later)
     since = watch.continuation
     await renewed(service, later)
     again = by_session(await rest(open_service(), since)).get("s 0", [])
-    assert again in ([], [4])  # at least once: the last one before the silence
+    assert again in ([], [4])  # at least once: the last one before the pause
 
 
 async def test_old_records_that_are_renewed_are_not_told_from_now_on(open_service, later):
@@ -609,7 +610,7 @@ async def test_documents_of_others_in_the_container_are_passed_over(service, emu
     assert [change.revision for change in await rest(service, "beginning")] == [1]
 
 
-# --- what it costs
+# --- costs
 
 
 async def test_a_session_watch_does_not_read_other_sessions(emulator):

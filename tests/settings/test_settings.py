@@ -1,4 +1,4 @@
-"""What a person sees who sets COSMOSDB_* rightly, wrongly or not at all."""
+"""What users see when COSMOSDB_* are set correctly, incorrectly or not at all."""
 
 import os
 import subprocess

@@ -1,1 +1,1 @@
-"""What several suites share: stores and servers to run on, events to append, scripted models."""
+"""Shared by several suites: stores and servers to run on, events to append, scripted models."""

@@ -1,4 +1,4 @@
-"""What differs between the versions of ADK that we support, and small makers of ADK objects."""
+"""Differences between the supported versions of ADK, and small factories of ADK objects."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _moments = itertools.count(1_700_000_000)
 
 
 def moment() -> float:
-    """A timestamp later than every one handed out before, with a fraction that doubles hold."""
+    """A timestamp later than all that were returned before, with a fraction that a double can
+    hold."""
     return next(_moments) + 0.123456
 
 
 def event(text: str | None = None, *, delta: dict[str, Any] | None = None, **fields: Any) -> Event:
-    """An event as a user or an agent would make it; its time is fixed unless given."""
+    """An event as a user or an agent would make it. Its time is fixed unless given."""
     fields.setdefault("author", "user")
     fields.setdefault("timestamp", moment())
     if text is not None:
@@ -34,7 +35,7 @@ def event(text: str | None = None, *, delta: dict[str, Any] | None = None, **fie
 
 
 def texts(session: Session) -> list[str | None]:
-    """What was said, in order."""
+    """The texts of the events, in order."""
     return [
         item.content.parts[0].text if item.content and item.content.parts else None
         for item in session.events

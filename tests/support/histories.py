@@ -1,5 +1,5 @@
-"""Histories of a session as ADK makes them, and some that it does not: turns, tool calls, tasks,
-rewinds, and summaries of any part of it. And the prompts that ADK builds from them."""
+"""Session histories that ADK makes, and some that it does not: turns, tool calls, tasks, rewinds,
+and summaries of any part. Also the prompts that ADK builds from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TURNS = st.lists(
 
 
 class History:
-    """Events, one operation after the other."""
+    """A list of events that grows by one operation at a time."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -58,7 +58,7 @@ class History:
 
     @property
     def scopes(self) -> list[str]:
-        """Of tasks that no rewind has taken back: only those run again."""
+        """The scopes of tasks that were not rewound: only those run again."""
         if not self._scopes:
             return []
         from google.adk.events._rewind_events import _apply_rewinds
@@ -139,7 +139,7 @@ class History:
             self._reply()
 
     def _answer(self, which: int, by_user: bool) -> None:
-        """An answer that comes late, or again."""
+        """An answer that comes late, or twice."""
         if self._calls:
             self._turn += 1
             call = self._calls[which % len(self._calls)]
@@ -158,12 +158,12 @@ class History:
             self._add(self._answer_parts([call]))
 
     def _sub(self, which: int, _: int) -> None:
-        """What a tool says while it works, below the branch of its agent."""
+        """An event of a tool while it works, on a branch below its agent's."""
         if self._calls:
             self._reply(branch=f"tool@{self._calls[which % len(self._calls)]}")
 
     def _earlier(self, which: int, _: int) -> None:
-        """An event whose time is not in order."""
+        """An event whose time is out of order."""
         if self.events:
             self._ask(timestamp=self.events[which % len(self.events)].timestamp)
             self._reply()
@@ -190,20 +190,20 @@ class History:
         return [each.end_timestamp for each in found if each and each.end_timestamp is not None]
 
     def _roll(self, kept: int, _: int) -> None:
-        """All but the last events, as ADK does by a number of tokens."""
+        """Summarises all but the last events, as ADK does when it reaches a number of tokens."""
         times = self._times()[: -kept or None]
         if times:
             self._summarise(min(times), max(times))
 
     def _slide(self, overlap: int, _: int) -> None:
-        """What came since the last summary, and some of what it covers."""
+        """Summarises the events since the last summary, and some that it covers."""
         last = max(self._ends(), default=0.0)
         times = [time for time in self._times() if time > last - overlap]
         if times:
             self._summarise(min(times), max(times))
 
     def _summary(self, first: int, second: int) -> None:
-        """Of any time, nested or overlapping as it comes."""
+        """A summary of any period. Summaries may be nested or overlap."""
         times = sorted(self._times())
         if times:
             start, end = sorted((first % len(times), second % len(times)))

@@ -1,4 +1,4 @@
-"""Raw documents, read and written without the service: to look at them, and to damage them."""
+"""Raw documents, read and written without the service, to inspect or damage them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ PARTITION = {"events": "session_id", "sessions": "user_id"}
 
 
 class RawContainer:
-    """One container of the service, through the plain SDK."""
+    """One container of the service, accessed with the plain SDK."""
 
     def __init__(self, proxy: ContainerProxy, partition: str) -> None:
         self._proxy = proxy
         self._partition = partition
 
     def all(self, **having: Any) -> list[Document]:
-        """Every document with these values, in the order of ids."""
+        """Every document with these values, in the order of their ids."""
         chosen = [body for body in self._query() if having.items() <= body.items()]
         return sorted(chosen, key=lambda body: str(body["id"]))
 
     def _query(self) -> list[Document]:
         text = "SELECT * FROM c"
         while True:
-            # The synchronous SDK refreshes its account on a thread of its own, which may write
-            # into the headers that it is just copying here.
+            # The synchronous SDK refreshes its account on a thread. That thread may write into the
+            # headers while they are copied here.
             with contextlib.suppress(RuntimeError):
                 return list(self._proxy.query_items(text, enable_cross_partition_query=True))
 
@@ -58,13 +58,13 @@ class Raw:
         return self.events.all() + self.sessions.all()
 
     def contains(self, text: str) -> bool:
-        """Whether any document has this text in it, in keys, values or chunks of either."""
+        """Whether a document of either container has this text in a key, a value or a chunk."""
         return any(text in str(body) for body in self.everything())
 
 
 @contextlib.contextmanager
 def raw_store(emulator: Emulator, database: str = "adk") -> Iterator[Raw]:
-    """By the emulator's own transport: no fault injected into it reaches these requests."""
+    """Through the emulator's own transport, so that injected faults do not reach these requests."""
     with CosmosClient(
         emulator.endpoint,
         credential=emulator.key,

@@ -1,4 +1,4 @@
-"""The classes that an application has registered, for the time of a test."""
+"""The classes that an application has registered, during a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cosmosservice.data_converters import classes
 
 @contextlib.contextmanager
 def nothing_registered() -> Iterator[None]:
-    """Begins with no class, and forgets those that are registered meanwhile."""
+    """Starts without registered classes, and removes those that the test registers."""
     with (
         patch.dict(classes._registered, clear=True),
         patch.dict(classes.event_subclasses, clear=True),

@@ -1,4 +1,4 @@
-"""A model that replays a script, so that real ADK runners run without a network."""
+"""A model that replays a script, so that real ADK runners work without a network."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Reply = str | types.Part | list[types.Part] | Callable[[], Any]
 
 
 def call(name: str, **args: Any) -> types.Part:
-    """A request to call a tool."""
+    """A tool call."""
     return types.Part(function_call=types.FunctionCall(name=name, args=args))
 
 
 def user(*parts: str | types.Part) -> types.Content:
-    """What a user sends."""
+    """A message of the user."""
     return types.Content(
         role="user",
         parts=[types.Part(text=part) if isinstance(part, str) else part for part in parts],
@@ -26,9 +26,9 @@ def user(*parts: str | types.Part) -> types.Content:
 
 
 class ScriptedModel(BaseLlm):
-    """Gives one reply after the other, and keeps what it was shown.
+    """Gives one reply after the other, and records the requests.
 
-    A reply is text, a part, several parts, or a callable that raises: a model that fails.
+    A reply is text, a part, several parts, or a callable that raises, for a model that fails.
     """
 
     model: str = "scripted"
@@ -38,7 +38,7 @@ class ScriptedModel(BaseLlm):
 
     @property
     def prompts(self) -> list[list[types.Content]]:
-        """The conversation as the model saw it at each call."""
+        """The conversation that the model was shown at each call."""
         return self._prompts
 
     async def generate_content_async(

@@ -1,4 +1,4 @@
-"""The emulator over HTTP, as another program would serve it."""
+"""The emulator over HTTP, as a separate program would serve it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cosmos_emulator.server import Server
 
 @contextlib.contextmanager
 def serving(emulator: Emulator, patience: float | None = None) -> Iterator[str]:
-    """Its endpoint; it is served from a thread of its own. `patience` is how many seconds the
-    start, the stop and the end of the thread may take each; without it, as long as they need."""
+    """Serves the emulator from a thread, and yields the endpoint. `patience` limits the start, the
+    stop and the end of the thread to that many seconds each. By default there is no limit."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="emulator", daemon=True)
     thread.start()

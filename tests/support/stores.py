@@ -1,7 +1,7 @@
-"""The stores that the suites run on, and what each claims to do.
+"""The stores that the suites run on, and what each store claims.
 
-A store opens any number of services on the same data: what one writes, another reads. That is how a
-test looks at a session as a second process would.
+A store opens any number of services on the same data. What one writes, another reads. So a test can
+look at a session as a second process would.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """ADK's own service. It shares nothing, so it is the same one each time."""
+    """ADK's own service. It shares no data, so `open` returns the same one each time."""
 
     def __init__(self) -> None:
         self._service = InMemorySessionService()
@@ -47,7 +47,7 @@ class MemoryStore:
 
 
 class CosmosStore:
-    """Ours, however it is reached: `connect(**options)` makes one more service on the same data."""
+    """Our service. `connect(**options)` makes one more service on the same data."""
 
     def __init__(self, connect: Callable[..., Any]) -> None:
         self._connect = connect
@@ -65,14 +65,14 @@ class CosmosStore:
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to keep sessions, by name."""
+    """A named kind of store."""
 
     name: str
     claims: frozenset[str]
 
 
 def kinds() -> list[Kind]:
-    """Every store that can be had here."""
+    """Every kind of store that is available here."""
     in_memory = Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ()))
     ours = ["embedded", "block", "http"] + (
         ["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else []
@@ -81,6 +81,6 @@ def kinds() -> list[Kind]:
 
 
 def opened_store(service: Any) -> Any:
-    """What a service keeps on its I/O thread, to look into it."""
+    """What a service keeps on its I/O thread, for inspection."""
     host = service._account._io._current.host
     return host.store_of(service._stores).opened.value

@@ -1,4 +1,4 @@
-"""An OpenTelemetry SDK that keeps in memory what it is given."""
+"""An OpenTelemetry SDK that keeps everything in memory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Seen:
 
 @pytest.fixture(scope="session")
 def sdk() -> Seen:
-    # OpenTelemetry takes one provider for the life of a process.
+    # OpenTelemetry accepts one provider per process.
     exporter = InMemorySpanExporter()
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(exporter))

@@ -1,4 +1,4 @@
-"""docs/telemetry.md says what is true."""
+"""docs/telemetry.md is correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody sees who looks at a dashboard."""
+"""What a dashboard shows."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ async def test_events_that_another_process_left_behind_are_repairs(emulator, see
 async def test_late_session_documents_are_counted_and_their_lag_is_measured(service, seen):
     pending = "cosmosservice.projection.pending"
     session = await service.create_session(app_name="app", user_id="ann")
-    gc.collect()  # services that other tests have abandoned
+    gc.collect()  # services that other tests did not close
     others = total(seen.measured().get(pending, []))
     await service.append_event(session, event("hello"))
     assert total(seen.measured()[pending]) == others + 1

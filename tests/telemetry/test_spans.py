@@ -1,4 +1,4 @@
-"""What somebody sees who opens a trace."""
+"""What a trace shows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_its_requests_are_client_spans_below_it(service, seen):
     for span in requests:
         assert operation.start_time <= span.start_time <= span.end_time <= operation.end_time
         assert span.attributes["cosmosservice.operation"] == "get_session"
-        # A state document that nobody has written yet is not an error.
+        # A state document that does not exist yet is not an error.
         assert span.status.status_code is StatusCode.UNSET
         assert "error.type" not in span.attributes
 

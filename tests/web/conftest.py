@@ -13,12 +13,12 @@ def browser():
     options.binary_location = next(
         filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), ""
     )
-    # A container has neither a sandbox nor a shared memory of the size that Chromium likes.
+    # A container has no sandbox, and less shared memory than Chromium wants.
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.add_argument("--window-size=1400,1000")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    # Nothing but this machine: neither the browser's own calls nor what the page would fetch.
+    # No connections to other machines, neither the browser's own nor those of the page.
     options.add_argument("--disable-background-networking")
     options.add_argument("--disable-component-update")
     options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")

@@ -17,7 +17,7 @@ CONVERSATION = [
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """ADK keeps what the page's dialogs are told in the home folder."""
+    """ADK stores the answers to the page's dialogs in the home folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
 
 

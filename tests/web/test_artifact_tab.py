@@ -91,7 +91,7 @@ def test_artifacts_are_in_their_tab_and_come_from_our_store(tmp_path, browser):
 
     assert asyncio.run(stored()) > 64 * 1024
 
-    # For a URI that it does not know ADK uses memory, of which nothing would be left here.
+    # For an unknown URI, ADK uses memory, and nothing would be stored here.
     browser.get("about:blank")
     with AdkServer(*options) as server:
         browser.get(server.url + page)

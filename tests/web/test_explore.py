@@ -1,4 +1,4 @@
-"""The page of `cosmosservice explore`, in a real browser. Its pictures are those of the docs."""
+"""The page of `cosmosservice explore`, in a real browser. The docs use its screenshots."""
 
 import asyncio
 import base64
@@ -30,7 +30,7 @@ EVERYWHERE = ["/", "/?q=none", TRIP, f"{TRIP}&at=6", USER, ARTIFACT, "/activity"
 
 
 class Page:
-    """The page, on a thread of its own."""
+    """Serves the page on a thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -108,14 +108,14 @@ def dark(browser, wanted):
 
 
 def screen(browser, width, height):
-    # The window of a browser without a head is never narrower than 500 pixels.
+    # The window of a headless browser is never narrower than 500 pixels.
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
 
 
 def picture(browser, name):
-    """WebP: a third of the size of the same as PNG."""
+    """WebP: a third of the size of a PNG."""
     taken = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "webp", "quality": 82})
     IMAGES.mkdir(exist_ok=True)
     (IMAGES / f"explore-{name}.webp").write_bytes(base64.b64decode(taken["data"]))
@@ -179,7 +179,7 @@ def test_an_open_session_is_followed(page, browser):
     slider.send_keys(Keys.HOME)
     until(browser, lambda driver: "at the beginning" in text_of(driver, "#state"), "the beginning")
     page.say(session, "Hello?")
-    seen(browser, "There are newer events.")  # whoever looks at the past is not taken away
+    seen(browser, "There are newer events.")  # a reader of the past stays there
     assert slider.get_attribute("max") == "14"
     assert "Hello?" not in text_of(browser)
     browser.find_element(By.LINK_TEXT, "Show them").click()
@@ -332,7 +332,7 @@ def test_a_script_that_would_get_in_is_not_run(page, browser):
     assert any("Content Security Policy" in each for each in complaints(browser))
 
 
-# The text of every element against its background, as WCAG 2 counts.
+# The contrast of every text with its background, as WCAG 2 computes it.
 UNREADABLE = """
 const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
 const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => {
@@ -357,7 +357,7 @@ for (const element of document.querySelectorAll("body *")) {
 }
 return found;
 """
-# What cannot be reached, or says nothing to whoever does not see it.
+# Elements that cannot be reached, or have no name for a screen reader.
 UNNAMED = """
 const named = (e) => e.textContent.trim() || e.ariaLabel || e.labels?.length || e.title ||
   e.querySelector("img[alt]:not([alt=''])");

@@ -1,7 +1,7 @@
 """Memory with `adk web`, in a real browser.
 
-The pages of google-adk 2.13 and 1.39 have no button for `PATCH …/memory`, which the server offers:
-the test sends it from the page, as such a button would.
+The pages of google-adk 2.13 and 1.39 have no button for the server's `PATCH …/memory`. The test
+sends it from the page, as such a button would.
 """
 
 from pathlib import Path

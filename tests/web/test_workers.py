@@ -1,4 +1,4 @@
-"""The FastAPI example as uvicorn serves it, in two workers, on an emulator over HTTP."""
+"""The FastAPI example, served by two uvicorn workers, on an emulator over HTTP."""
 
 from __future__ import annotations
 

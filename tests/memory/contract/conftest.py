@@ -47,5 +47,5 @@ def service(store):
 
 @pytest.fixture
 def app() -> str:
-    """An app that nobody else uses: stores may be shared and outlive the test."""
+    """An app that nothing else uses: stores may be shared and outlive the test."""
     return f"app_{uuid.uuid4().hex[:12]}"

@@ -1,4 +1,4 @@
-"""What was added is found, once, whoever added it and however often."""
+"""What was added is found exactly once, whoever added it and however often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No search sees another user's or another app's memory, whatever their names are."""
+"""No search sees the memories of another user or another app, whatever their names are."""
 
 from __future__ import annotations
 
