@@ -1,1 +1,1 @@
-"""The account: client, settings, containers, retries, telemetry. Knows nothing of ADK."""
+"""The account: client, settings, containers, retries, telemetry. It knows nothing of ADK."""

@@ -45,28 +45,28 @@ S_co = TypeVar("S_co", bound="Store", covariant=True)
 
 
 class Store(Protocol):
-    """What a service keeps on one event loop."""
+    """The part of a service that lives on one event loop, on one connection."""
 
     async def settle(self) -> None:
-        """Hands over what other stores keep, while those are open."""
+        """Passes pending data to other stores. Called while all stores are still open."""
 
     async def close(self) -> None:
-        """Writes what is due."""
+        """Writes what is still pending."""
 
 
 class ServiceStores(Protocol[S_co]):
     """What an account needs to know about a service. Compared by identity."""
 
     async def open(self, connection: Connection) -> S_co:
-        """The service's store on this connection, whose containers it asks for."""
+        """Opens the service's store on this connection, with the containers that it needs."""
 
     def target(self, operation: str) -> str | None:
-        """The container that an operation is about, for telemetry; None: the database."""
+        """The container that telemetry names for an operation. None means the database."""
 
     @property
     def bounded(self) -> Collection[str]:
-        """The operations that end within the timeout. Others end when there is no answer for that
-        long: they take as long as there is something to do."""
+        """The operations that end within the timeout. The others may take any time, and end only
+        if there is no answer for that long."""
 
 
 class CosmosAccount:
@@ -75,8 +75,8 @@ class CosmosAccount:
         account = CosmosAccount()
         sessions = CosmosSessionService(account=account)
 
-    Without a block it lives on a thread of its own, which any event loop may call. Inside
-    `async with account:` its services live on that event loop, and are closed with the block.
+    Without a block it lives on its own thread, and any event loop may call it. Inside
+    `async with account:` its services live on that event loop, and its end closes them.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class CosmosAccount:
         return f"{self.settings.endpoint}, database={self.settings.database!r}"
 
     async def close(self) -> None:
-        """Waits for the calls under way, writes what is due and closes the connection. The next
+        """Waits for running calls, writes what is pending and closes the connection. The next
         use opens it again."""
         for each in self._open_homes():
             await each.run(lambda host: host.settle())
@@ -204,8 +204,8 @@ class CosmosAccount:
     async def update_containers(
         self, definitions: Iterable[ContainerDefinition]
     ) -> dict[str, list[str]]:
-        """Repairs the TTL setting and the indexing policy of those that are there, and says by
-        name what was wrong."""
+        """Repairs the TTL setting and the indexing policy of existing containers. Returns what was
+        wrong, by the name of the container."""
         wanted = [(each, each.name(self.settings)) for each in definitions]
 
         async def update_all(host: Host[Connection]) -> dict[str, list[str]]:
@@ -236,19 +236,19 @@ class CosmosAccount:
         operation: str,
         work: Callable[[S], Coroutine[Any, Any, None]],
     ) -> None:
-        """The same on the loop of the block, if the caller runs on it, and on the I/O thread."""
+        """Does so on the loop of the block, if the caller runs on it, and on the I/O thread."""
         if self._home is not None and self._home.is_here:
             await self._home.run(self._named(stores, operation, work))
         if self._io.running:
             await self._io.run(self._named(stores, operation, work))
 
     async def close_stores(self, stores: ServiceStores[Any]) -> None:
-        """Closes what one service keeps here. The account stays open for the others."""
+        """Closes the stores of one service. The account stays open for the others."""
         for home in self._open_homes():
             await home.run(lambda host: host.close_store(stores))
 
     async def is_unused(self) -> bool:
-        """Whether no service keeps anything here."""
+        """Whether no service has an open store here."""
         for home in self._open_homes():
             if await home.run(_store_count):
                 return False
@@ -299,7 +299,7 @@ async def _store_count(host: Host[Any]) -> int:
 
 
 class _Connector:
-    """Opens connections of an account. Does not hold the account, so that this can be dropped."""
+    """Opens connections of an account. Does not hold the account, so that it can be collected."""
 
     def __init__(
         self,
@@ -321,7 +321,7 @@ class _Connector:
 
     @cached_property
     def telemetry(self) -> Telemetry:
-        # At the first use: OpenTelemetry takes a moment to import.
+        # Imported at the first use: OpenTelemetry takes a moment to import.
         from cosmosservice.account.telemetry import Telemetry
 
         return Telemetry(self._settings)
@@ -335,7 +335,7 @@ class _Connector:
             return await Connection.open(self._settings, self._with_emulator(), self)
 
     def _with_emulator(self) -> ConnectionOptions:
-        """Emulators of one file share it; one in memory must be the same for all loops."""
+        """Emulators may share a file. An emulator in memory must be one object for all loops."""
         from cosmosservice.account.connection import embedded_emulator
 
         with self._guard:

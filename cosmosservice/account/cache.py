@@ -1,4 +1,4 @@
-"""What this process has seen of the store, within a bound of bytes."""
+"""A cache of what this process has read from the store, bounded in bytes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
 from typing import Any, Protocol
 
-_SAMPLE = 32  # of the items of one dict or list
-_RECORD = 8  # a dict with no more keys is one of many with the same keys, which exist once
-_ENTRY = 150  # bytes of the cache's own for an entry
+_SAMPLE = 32  # items of one dict or list that are measured
+_RECORD = 8  # smaller dicts usually share their keys with others, so the keys are not counted
+_ENTRY = 150  # bytes that the cache itself needs for an entry
 
 
 class Sized(Protocol):
     @property
     def size(self) -> int:
-        """About how many bytes of memory it takes."""
+        """The approximate number of bytes that it takes in memory."""
 
 
 def footprint(value: Any) -> int:
-    """Bytes of memory that a JSON value takes, about: of a long list, what some of its items say
-    of all of them."""
+    """The approximate number of bytes that a JSON value takes in memory. Long lists and dicts are
+    sampled."""
     if value is None or isinstance(value, bool) or (type(value) is int and -5 <= value <= 256):
-        return 0  # exists once
+        return 0  # shared by all
     size = sys.getsizeof(value)
     if isinstance(value, dict):
         items = _some(value.items(), len(value))
@@ -43,7 +43,7 @@ def _some(items: Iterable[Any], count: int) -> list[Any]:
 
 
 class Cache:
-    """The least recently used entries are removed first. An entry knows its own size."""
+    """Removes the least recently used entries first. An entry knows its own size."""
 
     def __init__(
         self, max_bytes: int, on_lookup: Callable[[bool], None] = lambda hit: None
@@ -62,7 +62,7 @@ class Cache:
         return entry[0]
 
     def put(self, key: Hashable, value: Sized) -> None:
-        """Adds or, after the value has grown, counts again. Too large for the cache: not kept."""
+        """Adds a value, or counts it again after it has grown. Values too large are not kept."""
         size = value.size + _ENTRY
         known = self._entries.get(key)
         if size > self._max_bytes:

@@ -1,8 +1,8 @@
 """Places in a container's change feed.
 
-The SDK reads all ranges in turn, by one continuation that names them all. Here every range is read
-by itself: the numbers of changes (`_lsn`) can be compared within a range only. What the SDK gives
-and takes as a continuation is the Base64 of a JSON text; nothing else here knows its form.
+The SDK reads all ranges in turn, with one continuation that names them all. This package reads each
+range separately, because the numbers of changes (`_lsn`) can be compared only within a range. The
+SDK's continuation is JSON text in Base64. Only this module knows its form.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class FeedRange:
 
 @dataclass(frozen=True, slots=True)
 class FeedStart:
-    """Where to begin: in one partition, or in all."""
+    """Where to start: in one partition, or in all."""
 
     at: Start
     partition: str | None
 
     def options(self) -> dict[str, Any]:
-        """What the SDK needs to know. Without a range it takes the whole, but says so in the log,
-        and sets up the application's log to do it."""
+        """The arguments for the SDK. Without a range it reads the whole container, but logs that,
+        and configures the application's logging to do so."""
         if self.partition is not None:
             return {"start_time": self.at, "partition_key": self.partition}
         return {"start_time": self.at, "feed_range": {"Range": _bounds("", "FF")}}
@@ -41,7 +41,7 @@ class FeedStart:
 
 @dataclass(frozen=True, slots=True)
 class FeedPoint:
-    """Where to go on: in one range of the container with this `_rid`."""
+    """Where to continue: in one range of the container with this `_rid`."""
 
     container: str
     range: FeedRange
@@ -70,8 +70,8 @@ def _bounds(low: str, high: str) -> dict[str, Any]:
 
 
 def points(continuation: str) -> list[FeedPoint]:
-    """The ranges of an SDK's continuation. A page belongs to the last one; there are several at a
-    beginning and after a split."""
+    """The ranges of a continuation of the SDK. A page belongs to the last one. There are several at
+    the beginning and after a split."""
     place = json.loads(base64.b64decode(continuation))
     return [
         FeedPoint(

@@ -1,4 +1,4 @@
-"""Every request's charge, and the operation of a service for which it was sent."""
+"""The charge of every request, and the operation of a service that sent it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
 
-# The operation for which requests are sent: for charges and messages.
+# The operation that sends requests, for charges and messages.
 current_operation: ContextVar[str] = ContextVar("current_operation", default="connect")
 
-# The status of the answer to every HTTP request that was sent for the one under way, 0 where there
-# is none: the SDK sends again by itself.
+# The status of every HTTP request that was sent for the current request, 0 if it was not answered.
+# There may be several, because the SDK retries by itself.
 answers_so_far: ContextVar[list[int] | None] = ContextVar("answers_so_far", default=None)
 
 
@@ -25,7 +25,7 @@ def operation_named(name: str) -> Iterator[None]:
 
 
 def note_sent(request: Any) -> None:
-    """An HTTP request goes out."""
+    """An HTTP request is about to be sent."""
     del request
     answers = answers_so_far.get()
     if answers is not None:
@@ -33,7 +33,7 @@ def note_sent(request: Any) -> None:
 
 
 def note_answer(response: Any) -> None:
-    """One of them is answered: the last one, or the SDK sent several at once."""
+    """An HTTP request was answered: the last one, unless the SDK sent several at once."""
     answers = answers_so_far.get()
     if answers and 0 in answers:
         place = len(answers) - 1 - answers[::-1].index(0)
@@ -49,7 +49,7 @@ class RequestCharge(NamedTuple):
     status: int
     request_units: float
     sub_status: int = 0  # Cosmos DB's finer reason, if it gave one
-    retries: int = 0  # failed attempts before this answer that were not reported yet
+    retries: int = 0  # earlier failed attempts that were not reported yet
 
 
 class Observer(Protocol):

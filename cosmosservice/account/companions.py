@@ -1,4 +1,4 @@
-"""The services on an account that keep more of a session than the session service knows of."""
+"""The services on an account that keep data of sessions besides the session service."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from cosmosservice.hosting.deadline import answered
 
 
 class Eraser(Protocol):
-    """A service that keeps something of a session or a user."""
+    """A service that keeps data of a session or a user."""
 
     async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """Erases what belongs to these sessions of a user; None: to the user. Says how many
-        documents that were."""
+        """Erases what belongs to these sessions of a user or, with None, to the user. Returns the
+        number of documents erased."""
 
 
 @dataclass(frozen=True)
 class Fork:
-    """A session that becomes a copy of another one, up to a point."""
+    """A session that is created as a copy of another one, up to a point."""
 
     app_name: str
     user_id: str
@@ -32,20 +32,20 @@ class Fork:
 
 
 class Copier(Protocol):
-    """A service that keeps something of a session which a fork takes along."""
+    """A service that keeps data of a session which a fork copies."""
 
     async def has_copies(self, fork: Fork) -> bool:
-        """Whether there is something to copy. Raises if it cannot be copied."""
+        """Whether there is anything to copy. Raises if it cannot be copied."""
 
     async def copy(self, fork: Fork) -> None:
-        """Copies what the fork does not have yet."""
+        """Copies what the fork still lacks."""
 
     async def discard(self, fork: Fork) -> None:
-        """Erases what was copied: there will be no such fork."""
+        """Erases what was copied, because the fork was given up."""
 
 
 class Companions:
-    """Knows these services, and does not keep them alive."""
+    """Holds weak references to these services."""
 
     def __init__(self, *, erase_together: bool = True) -> None:
         self._erasers: weakref.WeakSet[Eraser] = weakref.WeakSet()

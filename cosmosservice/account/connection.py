@@ -44,7 +44,7 @@ logger = logging.getLogger("cosmosservice")
 
 @dataclass(frozen=True)
 class AccountProperties:
-    """What an account says about itself."""
+    """What an account reports about itself."""
 
     write_regions: list[str]
     multiple_write_regions: bool
@@ -80,7 +80,7 @@ class Connection:
         self._options = options
         self._observer = observer
         self.clock = ServerClock()
-        self._to_close: list[Any] = []  # what was made here: credential, emulator
+        self._to_close: list[Any] = []  # created here, so closed here: credential, emulator
         self._emulator: Emulator | None = None
         self._client = options.client or self._make_client()
         self._database: DatabaseProxy = self._client.get_database_client(settings.database)
@@ -162,8 +162,8 @@ class Connection:
 
     @property
     def token_credential(self) -> Any:
-        """The application's token credential, which also opens other services; None: a key, or
-        none was given."""
+        """The application's token credential, which other Azure services accept as well. None if
+        the application gave a key or nothing."""
         given = self._options.credential
         return None if given is None or isinstance(given, str) else asynchronous(given)
 
@@ -184,7 +184,7 @@ class Connection:
         return await container_properties(self._database, name)
 
     async def update_container(self, definition: ContainerDefinition, name: str) -> list[str]:
-        """Repairs what Cosmos DB lets one change, and returns what was wrong."""
+        """Repairs what can be changed in an existing container, and returns what was wrong."""
         try:
             return await update_container(self._database, name, definition)
         except ConfigurationError:
@@ -194,8 +194,8 @@ class Connection:
         raise problem
 
     async def erase_remnants(self) -> None:
-        """Leaves no byte of what was erased in the embedded emulator's file. On Azure that is the
-        service's job."""
+        """Removes the last bytes of erased data from the embedded emulator's file. Azure does this
+        by itself."""
         if self._emulator is not None:
             await asyncio.to_thread(self._emulator.erase_remnants)
 
@@ -231,7 +231,7 @@ class Connection:
         return failure.translated(f"the connection to {endpoint}", maybe_stored=False)
 
     def _hint(self, failure: Failure) -> str:
-        """If it looks as if one side spoke TLS and the other did not."""
+        """A hint, if apparently only one side used TLS."""
         plain = self._settings.endpoint.startswith("http:")
         if plain and (failure.hung_up or failure.status == 400):
             return (

@@ -24,33 +24,33 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 
-_PAGE = 1_000  # results a page across partitions
+_PAGE = 1_000  # results per page across partitions
 _IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 
 
 class _NotModified:
-    """The answer to a conditional read: what you have is current."""
+    """The answer to a conditional read: the caller's version is current."""
 
 
 NOT_MODIFIED = _NotModified()
 
 
 class Write(NamedTuple):
-    """A write of a transaction: a create or, with an etag, a replace of what still has it."""
+    """A write of a transaction: a create or, with an etag, a replace with If-Match."""
 
     document: Document
     etag: str | None = None
 
 
 class Delete(NamedTuple):
-    """The same: a delete of what still has the etag."""
+    """A delete of a transaction, with If-Match."""
 
     document_id: str
     etag: str
 
 
 class Container:
-    """One container, and what the services do to it."""
+    """One container, and the requests that services send to it."""
 
     def __init__(
         self, proxy: ContainerProxy, partition_key: str, observer: Observer, clock: ServerClock
@@ -63,10 +63,10 @@ class Container:
     async def become_known(self) -> None:
         """Reads once, before anything is written.
 
-        The SDK keeps session tokens by the resource id of the container, which it looks up for a
-        read. If an answer to a write without content comes first, it has none, and from then on
-        keeps the tokens of all such containers as one: it would demand versions of this one that
-        it never had, or show older ones than this client has written.
+        The SDK stores session tokens by the resource id of the container, which it learns from a
+        read. If the first answer is that of a write without content, it does not know the id, and
+        from then on it stores the tokens of all such containers under one key. It would then demand
+        versions that this container never had, or return older ones than this client has written.
         """
         with operation_named("connect"), contextlib.suppress(NotFound):
             await self.read("none", "none")
@@ -76,7 +76,7 @@ class Container:
         return (await self.add(document)).get("etag", "")
 
     async def add(self, document: Document) -> Mapping[str, str]:
-        """The same for one that is never changed: its etag stays among the headers."""
+        """Creates a document that never changes. Returns the headers of the answer."""
         return await self._sender.send(
             "create",
             lambda hook: self._proxy.create_item(document, no_response=True, response_hook=hook),
@@ -91,7 +91,7 @@ class Container:
         async def send(hook: Any) -> None:
             nonlocal found
             condition = _if_modified(etag)
-            # Without the headers, which the SDK's own dict keeps: some 4 KB.
+            # A plain dict: the SDK's own also keeps the headers, about 4 KB.
             found = dict(
                 await self._proxy.read_item(document_id, partition, response_hook=hook, **condition)
             )
@@ -117,7 +117,7 @@ class Container:
         return headers.get("etag", "")
 
     async def probe(self, document_id: str, partition: str) -> bool:
-        """Whether the document exists in its newest version, whatever a read may have shown.
+        """A probe: whether the document exists now, whatever a read has returned.
 
         A replace that cannot succeed is decided on the newest version and changes nothing. Its
         answer brings the session token up to date: what this client reads in the partition from
@@ -132,8 +132,8 @@ class Container:
         raise AssertionError("a replace with an impossible etag succeeded")
 
     async def probe_everywhere(self) -> None:
-        """After this, nothing that this client reads in the container is older than now: one probe
-        for every physical range of it, with a partition key that belongs there."""
+        """Sends one probe to every physical range of the container, with a partition key in that
+        range. After this, nothing that this client reads in the container is older than now."""
         ranges = [each async for each in self._proxy.read_feed_ranges()]
         while ranges:
             partition = secrets.token_hex(8)
@@ -159,14 +159,14 @@ class Container:
         )
 
     async def batch(self, partition: str, writes: Sequence[Write | Delete]) -> None:
-        """All writes, or none: then raises BatchRefused. The last one is no delete."""
+        """Does all writes or none. Raises BatchRefused if none. The last must not be a delete."""
         from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosHttpResponseError
 
         refused: BatchRefused | None = None
 
         async def send(hook: Any) -> None:
             nonlocal refused
-            # Made afresh for every attempt: the SDK takes the etags out of it.
+            # Created for every attempt: the SDK removes the etags from it.
             operations = [_operation(each) for each in writes]
             try:
                 await self._proxy.execute_item_batch(operations, partition, response_hook=hook)
@@ -193,7 +193,7 @@ class Container:
         parameters: Mapping[str, Any],
         partition: str | None = None,
     ) -> list[Document]:
-        """All results, in pages as large as Cosmos makes them."""
+        """All results, in pages as large as Cosmos DB makes them."""
         if partition is None:
             return await self._query_across(text, parameters)
         found: list[Document] = []
@@ -205,7 +205,7 @@ class Container:
         self, text: str, parameters: Mapping[str, Any], partition: str
     ) -> AsyncIterator[list[Document]]:
         """Results of one partition, page by page: 4 MB each, one round trip each."""
-        seen: list[Mapping[str, str]] = []  # of one page: several, if the first ones were empty
+        seen: list[Mapping[str, str]] = []  # of one page; several if the first were empty
         pager = self._pager(text, parameters, seen, max_item_count=-1, partition_key=partition)
         page: list[Document] | None = []
 
@@ -216,7 +216,7 @@ class Container:
                 page = [item async for item in await anext(pager)]
             except StopAsyncIteration:
                 page = None
-            if seen:  # no request was needed to learn that the page before was the last
+            if seen:  # the previous page was known to be the last, so no request was sent
                 charged(total_charge(seen), None)
 
         while True:
@@ -228,9 +228,9 @@ class Container:
     async def _query_across(self, text: str, parameters: Mapping[str, Any]) -> list[Document]:
         """All results of all partitions.
 
-        The SDK merges the partitions itself when their results must be sorted or cut. It takes no
-        -1 there (it would return nothing), and when a request fails it drops what it had of that
-        page. So after a failure the whole query starts again.
+        The SDK itself merges the partitions if their results must be sorted or limited. There, a
+        page size of -1 would return nothing, and a failed request loses what was read of that page.
+        So after a failure the whole query starts again.
         """
         found: list[Document] = []
 
@@ -251,8 +251,8 @@ class Container:
         and the points from which to continue, one per range. The page comes from the last of these
         ranges. There are several at the beginning, and after a range was split.
 
-        No documents: there is nothing new in any range. Raises ValueError if the place is in
-        another container, even if that had the same name.
+        If there are no documents, no range has anything new. Raises ValueError if the place is in
+        another container, even one that had the same name.
         """
         page: list[Document] = []
         seen: list[Mapping[str, str]] = []

@@ -10,7 +10,7 @@ from cosmosservice.errors import ConfigurationError
 
 
 def default_credential() -> Any:
-    """Entra ID: managed identity, `az login` and the like. Whoever asks for it closes it."""
+    """Entra ID: managed identity, `az login` and others. The caller closes it."""
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:

@@ -20,8 +20,8 @@ class ContainerDefinition:
     setting: str  # the field of Settings that holds its name
     partition_key: str
     indexing_policy: Mapping[str, Any] = field(hash=False)
-    default_ttl: int = -1  # on, and nothing expires unless its document says so
-    optional: bool = False  # whoever does not use its service need not have it
+    default_ttl: int = -1  # on, but nothing expires unless its document has a ttl
+    optional: bool = False  # needed only if its service is used
     unique_key: str | None = None  # a path; fixed when the container is created
     # Both are fixed when the container is created, and need a capability of the account.
     vector_embedding_policy: Mapping[str, Any] | None = field(default=None, hash=False)
@@ -41,7 +41,7 @@ class ContainerDefinition:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """As the REST interface and Azure Resource Manager have them, without the name."""
+        """The properties for the REST API and Azure Resource Manager, without the name."""
         found: dict[str, Any] = {
             "partitionKey": {"paths": [self.partition_key], "kind": "Hash", "version": 2},
             "indexingPolicy": self.indexing_policy,
@@ -71,8 +71,8 @@ class ContainerDefinition:
         return None if paths == [self.partition_key] else ", ".join(paths) or "(none)"
 
     def advice(self, properties: Mapping[str, Any]) -> list[str]:
-        """What is not as this definition has it, but does not keep the service from working: one
-        sentence each."""
+        """The differences from this definition with which the service still works: one sentence
+        each."""
         advice = []
         if properties.get("defaultTtl") is None:
             advice.append(
@@ -97,8 +97,8 @@ class ContainerDefinition:
         return advice
 
     def repaired(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """The properties of a container with what this definition needs, and with what else is
-        indexed in it; only every path is not indexed any more."""
+        """The container's properties with what this definition needs. Other indexed paths stay,
+        except for the one that indexes everything."""
         there, wanted = properties.get("indexingPolicy", {}), self.indexing_policy
         policy = {**there, **wanted}
         for name in ("includedPaths", "excludedPaths", "compositeIndexes"):

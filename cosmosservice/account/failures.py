@@ -24,7 +24,7 @@ _NOT_KNOWN = "Whether it was stored is not known; sending it again is safe."
 
 
 def may_have_stored(status: int) -> bool:
-    """Whether a write that was answered so, or not at all (0), may have been applied."""
+    """Whether a write with this status, or without an answer (0), may have been applied."""
     return not status or status in _TRANSIENT
 
 
@@ -33,7 +33,7 @@ class Conflict(Exception):
 
 
 class PreconditionFailed(Exception):
-    """412: somebody changed the document since it was read."""
+    """412: another writer has changed the document since it was read."""
 
 
 class NotFound(Exception):
@@ -41,7 +41,7 @@ class NotFound(Exception):
 
 
 class BatchRefused(Exception):
-    """One write of a transaction could not be done, so none was."""
+    """One write of a transaction was refused, so none was applied."""
 
     def __init__(self, place: int, status: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Failure:
         self.status: int | None = None
         self.headers: Mapping[str, str] = {}
         self._sub_status: int | None = None
-        self.throttled = False  # given up after an answer that there are too many requests
+        self.throttled = False  # the SDK gave up after 429
         self.known = isinstance(error, (AzureError, TimeoutError))
         if isinstance(error, CosmosHttpResponseError):
             self.status = error.status_code
@@ -79,8 +79,8 @@ class Failure:
         )
 
     def translated(self, what: str, *, maybe_stored: bool) -> Exception:
-        """As an error of the service. `maybe_stored`: this attempt or an earlier one was perhaps
-        applied, though nobody was told."""
+        """The failure as an error of the service. `maybe_stored`: this attempt or an earlier one
+        may have been applied without an answer."""
         if not self.known:
             return self._error
         status = self.status
@@ -132,7 +132,7 @@ class Failure:
 
     @property
     def hung_up(self) -> bool:
-        """The other side closed the connection instead of answering, or answered no HTTP."""
+        """Whether the server closed the connection without an answer, or did not answer in HTTP."""
         from aiohttp import ClientResponseError, ServerDisconnectedError
 
         said = ConnectionResetError, ServerDisconnectedError, ClientResponseError
@@ -140,7 +140,7 @@ class Failure:
 
     @property
     def not_tls(self) -> bool:
-        """What came back was not TLS."""
+        """Whether the answer was not TLS."""
         import ssl
 
         wrong = (each for each in self._causes() if isinstance(each, ssl.SSLError))

@@ -1,4 +1,4 @@
-"""What a file is: an embedded store, or something of ADK's that is taken for one."""
+"""What a file contains: an embedded store, or data of ADK's own services."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OF_ADK = frozenset({Holds.SQLITE_SESSIONS, Holds.DATABASE_SESSIONS, Holds.MEMORI
 
 
 def contents(path: str) -> set[Holds]:
-    """What a file holds. Empty: nothing that is known here, or it cannot be read."""
+    """What a file holds. Empty if it holds nothing known, or cannot be read."""
     tables = _tables(path)
     found = set()
     if {"resources", "containers"} <= tables.keys():
@@ -36,8 +36,8 @@ def contents(path: str) -> set[Holds]:
     if "memory_events" in tables:
         found.add(Holds.MEMORIES)
     if {"sessions", "events"} <= tables.keys():
-        # The database service of today names its schema; the one before it had a column for each
-        # field of an event. The SQLite service has neither.
+        # The current database service names its schema. Its predecessor had a column for each field
+        # of an event. The SQLite service has neither.
         named = "adk_internal_metadata" in tables
         of_database = named or "event_data" not in tables["events"]
         found.add(Holds.DATABASE_SESSIONS if of_database else Holds.SQLITE_SESSIONS)
@@ -51,13 +51,13 @@ def explained(path: str) -> str:
     holds = contents(path) & OF_ADK
     if holds:
         return (
-            f"{path} holds {' and '.join(sorted(holds))}, and is no store of this service. Copy"
+            f"{path} holds {' and '.join(sorted(holds))}. It is not a store of this service. Copy"
             f" them into one: cosmosservice migrate sqlite:///{path} cosmosdb://embedded/NEW_FILE."
         )
     if _tables(path):
-        return f"{path} is a SQLite database of something else. Name another file."
+        return f"{path} is a SQLite database of another program. Name another file."
     if os.path.isfile(path) and not _is_sqlite(path):
-        return f"{path} is not a SQLite database, and so no store of this service. Name another."
+        return f"{path} is not a SQLite database. Name another file."
     return ""
 
 
@@ -77,7 +77,7 @@ def _tables(path: str) -> dict[str, set[str]]:
 
 
 def rows_of(path: str, query: str) -> list[tuple[Any, ...]]:
-    """Of a SQLite file, to which nothing is written."""
+    """A connection to a SQLite file that cannot write."""
     address = Path(path).absolute().as_uri() + "?mode=ro"
     with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
         return connection.execute(query).fetchall()

@@ -1,4 +1,4 @@
-"""How an account is reached, besides its settings."""
+"""Options of an account and its connections, besides the settings."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class OwnAccountOptions(AccountOptions, total=False):
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """What a connection needs to know besides the settings."""
+    """What a connection needs besides the settings."""
 
     credential: Any = None
     ensure: Ensure | None = None
     allow_multiple_write_regions: bool = False
     preferred_regions: Sequence[str] = ()
     client_options: Mapping[str, Any] = field(default_factory=dict)
-    client: CosmosClient | None = None  # the application's own, which it opens and closes
+    client: CosmosClient | None = None  # opened and closed by the application
     emulator: Emulator | None = None
 
     def __post_init__(self) -> None:

@@ -49,9 +49,9 @@ async def create_container(
 async def update_container(
     database: DatabaseProxy, name: str, definition: ContainerDefinition
 ) -> list[str]:
-    """Repairs the TTL setting and the indexing policy of a container that is there, and could be
-    used; everything else stays. Returns what was wrong. Cosmos DB indexes in the background, and
-    queries may cost more until it is done."""
+    """Repairs the TTL setting and the indexing policy of an existing, usable container. Everything
+    else stays. Returns what was wrong. Cosmos DB builds the index in the background, and queries
+    may cost more until it is complete."""
     try:
         properties = await container_properties(database, name)
     except ContainerMismatchError:
@@ -59,7 +59,7 @@ async def update_container(
     wrong = definition.advice(properties)
     if not wrong or definition.wrong_partition_key(properties) is not None:
         return []
-    # Not `replace_container`, which takes some of the properties only, and resets the others.
+    # Not `replace_container`: it takes only some of the properties and resets the others.
     await database.client_connection.ReplaceContainer(
         f"dbs/{database.id}/colls/{name}", definition.repaired(properties), {}
     )
@@ -67,7 +67,7 @@ async def update_container(
 
 
 async def container_properties(database: DatabaseProxy, name: str) -> Mapping[str, Any]:
-    """As Cosmos DB has them. Raises ContainerMismatchError if there is no such container."""
+    """The container's properties. Raises ContainerMismatchError if it does not exist."""
     from azure.cosmos.exceptions import CosmosResourceNotFoundError
 
     try:
@@ -84,7 +84,7 @@ async def container_properties(database: DatabaseProxy, name: str) -> Mapping[st
 def check_container(
     name: str, definition: ContainerDefinition, properties: Mapping[str, Any]
 ) -> None:
-    """Raises for what would break the service, and logs what only makes it more expensive."""
+    """Raises if the service could not work, and logs what only makes it more expensive."""
     wrong = definition.wrong_partition_key(properties)
     if wrong is not None:
         raise ContainerMismatchError(

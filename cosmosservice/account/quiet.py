@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-# It logs the headers of every request and answer at INFO: hundreds of lines for a message, with
+# The SDK logs the headers of every request and answer at INFO: hundreds of lines per message, with
 # partition keys, which are user ids.
 _HTTP_LOGGERS = (
     "azure.cosmos._cosmos_http_logging_policy",
@@ -13,7 +13,7 @@ _HTTP_LOGGERS = (
 
 
 def quiet_http_log() -> None:
-    """Raises the level of the SDK's HTTP loggers to WARNING, but for those that the application
+    """Raises the level of the SDK's HTTP loggers to WARNING, except for those that the application
     has configured: `logging.getLogger("azure").setLevel(logging.INFO)` brings the log back."""
     for name in _HTTP_LOGGERS:
         if not _is_configured(name):
@@ -21,7 +21,7 @@ def quiet_http_log() -> None:
 
 
 def _is_configured(name: str) -> bool:
-    """Whether a level was set on the logger, or on one above it but the root."""
+    """Whether a level is set on the logger or on a parent other than the root."""
     while name:
         if logging.getLogger(name).level != logging.NOTSET:
             return True

@@ -1,4 +1,4 @@
-"""Trying again: how often, and how long the pauses are."""
+"""Retries: how many, and how long the pauses are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cosmosservice.hosting.deadline import remaining
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A number of attempts, with pauses that double and are jittered, so that several processes
+    """A number of attempts, with jittered pauses that double, so that several processes
     that failed together do not try again together.
 
         for attempt in CONTENTION:
@@ -21,9 +21,9 @@ class Retry:
     """
 
     attempts: int
-    first_pause: float  # seconds before the first attempt that follows a pause
+    first_pause: float  # seconds of the first pause
     longest_pause: float
-    without_pause: int = 1  # the number of first attempts that are made at once
+    without_pause: int = 1  # the number of attempts before the first pause
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.attempts))
@@ -40,26 +40,26 @@ class Retry:
         return min(self.longest_pause, self.first_pause * 2.0 ** min(paused, 30))
 
     async def pause(self, attempt: int) -> None:
-        """Never beyond the deadline of the operation."""
+        """Waits before this attempt, but never beyond the deadline of the operation."""
         seconds = self.seconds(attempt)
         if seconds:
             await asyncio.sleep(min(seconds * random.uniform(0.5, 1), remaining()))
 
 
-# A request that was not answered, or answered that it cannot be served now.
+# A request that was not answered, or that Cosmos DB could not serve at that time.
 REQUEST = Retry(attempts=4, first_pause=0.2, longest_pause=2.0)
 
-# A document that others change at the same time: read it, change it, write it if nobody was faster.
+# A document with concurrent writers: read it, change it, write it with If-Match.
 CONTENTION = Retry(attempts=60, first_pause=0.005, longest_pause=0.1, without_pause=2)
 
-# The same where several turns are usual before anything is contended.
+# The same, where several attempts are normal even without contention.
 STEPS = Retry(attempts=60, first_pause=0.005, longest_pause=0.1, without_pause=5)
 
 # Documents that do not fit together because they were read from different replicas.
 VISIBILITY = Retry(attempts=12, first_pause=0.01, longest_pause=0.64, without_pause=2)
 
-# Work in the background that failed.
+# Background work that failed.
 BACKGROUND = Retry(attempts=6, first_pause=4.0, longest_pause=64.0)
 
-# A request to Blob Storage, which its client sends again, and a look at a copy that goes on there.
+# Retries of a request by the client of Blob Storage, and checks of a copy that runs there.
 BLOB = Retry(attempts=4, first_pause=1.0, longest_pause=1.0)

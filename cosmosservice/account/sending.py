@@ -1,4 +1,4 @@
-"""How a request is sent: attempts, time, charge, and what its failure means."""
+"""How a request is sent: attempts, deadline, charge, and the error that a failure becomes."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class Sender:
                     self._observe(request, answers, seen, clock() - started)
                 return seen
             if failure.status is None and answers[-1:] == [_THROTTLED]:
-                failure.throttled = True  # given up between two attempts of the SDK
+                failure.throttled = True  # the SDK gave up between two attempts
             elif answers[-1:] != [failure.status or 0]:
-                answers.append(failure.status or 0)  # not an answer of Cosmos DB, or none
-            # Whatever the last answer is: one that was not answered may have been applied.
+                answers.append(failure.status or 0)  # no answer, or not one of Cosmos DB
+            # Whatever the last answer is, an attempt without an answer may have been applied.
             maybe_stored |= request not in _READS and any(map(may_have_stored, answers))
             self._observe(request, answers, failure.headers, clock() - started)
             del answers[:-1]  # they are counted
@@ -99,7 +99,7 @@ class Sender:
         self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float
     ) -> None:
         self._clock.answered(headers, seconds)
-        # Not every answer is one to this request: a query looks for its partitions first.
+        # Some answers belong to other requests: a query first looks up its partitions.
         status = answers[-1] if answers else 200
         charge = RequestCharge(
             current_operation.get(),
@@ -114,5 +114,5 @@ class Sender:
 
 
 def total_charge(seen: list[Mapping[str, str]]) -> dict[str, str]:
-    """The charges of several answers as one. Not every emulator reports them."""
+    """The sum of the charges of several answers. Not every emulator reports them."""
     return {_CHARGE: str(sum(float(each.get(_CHARGE, 0)) for each in seen))}

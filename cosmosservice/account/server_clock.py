@@ -6,27 +6,28 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-# Linux: the other monotonic clocks stand still while the machine is suspended, and the server's
+# On Linux, the other monotonic clocks stop while the machine is suspended. The server's clock
 # does not.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def _elapsed() -> float:
-    """Seconds since some moment in the past; never goes back."""
+    """Seconds since some moment in the past. It never goes back."""
     return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
 
 
 class ServerClock:
     """The local wall clock, as far as the `Date` of the answers agrees with it.
 
-    A `Date` counts whole seconds, and its answer was on its way for a moment: it gives an interval
-    in which the server's time is. The local monotonic clock carries that on between answers. A
-    local wall clock outside of it is wrong, and the interval's nearest end is taken instead. Until
-    the first answer, and with a server that tells no time, it is the local wall clock.
+    A `Date` has whole seconds, and its answer took some time to arrive, so it gives an interval
+    that contains the server's time. Between answers, the local monotonic clock moves this interval
+    forward. If the local wall clock is outside the interval, it is wrong, and the nearest end of
+    the interval is used instead. Until the first answer, and with a server that sends no `Date`,
+    the local wall clock is used.
     """
 
     def __init__(self) -> None:
-        # Of the server's time to the monotonic clock: at least, and at most.
+        # The offset of the server's time from the monotonic clock: its lower and upper bound.
         self._low, self._high = float("-inf"), float("inf")
         self._last = ""
 
@@ -39,8 +40,8 @@ class ServerClock:
         return int(self.now() * 1_000_000)
 
     def answered(self, headers: Mapping[str, str], seconds: float = 1.0) -> None:
-        """Takes the time from an answer to a request that took so long. The same second again
-        says nothing new."""
+        """Takes the server's time from an answer, given how long the request took. A second that
+        was seen before adds nothing."""
         date = headers.get("Date") or headers.get("date")
         if not date or date == self._last:
             return

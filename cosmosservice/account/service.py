@@ -1,4 +1,4 @@
-"""What every service on an account has in common: its account, its block and its end."""
+"""What all services on an account have in common: account, block and closing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ S = TypeVar("S", bound=Store)
 
 
 class AccountService(Generic[S]):
-    """A service that keeps its data on a CosmosAccount, its own or one that others share."""
+    """A service that keeps its data on a CosmosAccount, its own or a shared one."""
 
     _account: CosmosAccount
     _stores: ServiceStores[S]
@@ -57,7 +57,7 @@ class AccountService(Generic[S]):
         return f"{type(self).__name__}({self._account.description})"
 
     async def close(self) -> None:
-        """Waits for the calls under way, writes what is due and closes what the service opened.
+        """Waits for running calls, writes what is pending and closes what the service opened.
         The next use opens it again. An account that the service was given stays open."""
         await self._account.close_stores(self._stores)
         if self._owns_account and await self._account.is_unused():
@@ -65,7 +65,7 @@ class AccountService(Generic[S]):
 
     async def __aenter__(self) -> Self:
         """Inside the block the service lives on this event loop, and calls from it are direct.
-        Without a block, and for calls from other loops, it lives on a thread of its own."""
+        Without a block, and for calls from other loops, it lives on its own thread."""
         await self._account.__aenter__()
         return self
 
@@ -86,7 +86,7 @@ class AccountService(Generic[S]):
         grace: float | None = None,
     ) -> T:
         """Awaits `work(store)` where the account lives, as the operation of this name. For the
-        service itself and for tools of this package: what a store offers may change."""
+        service itself and for tools of this package: the interface of a store may change."""
         return await self._account.run(self._stores, operation, work, grace=grace)
 
 

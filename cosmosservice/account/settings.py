@@ -1,4 +1,4 @@
-"""Where everything is kept: read from the environment, a `.env` file or a URI.
+"""Where data is stored: read from the environment, a `.env` file or a URI.
 
     COSMOSDB_ENDPOINT                https://<account>.documents.azure.com:443/  or  embedded:<file>
     COSMOSDB_KEY                     absent: Entra ID
@@ -169,7 +169,7 @@ class Settings(BaseModel):
         return self.endpoint.removeprefix(EMBEDDED) if self.endpoint.startswith(EMBEDDED) else None
 
     def with_containers(self, **names: str | None) -> Settings:
-        """The same with these containers; None leaves a name as it is."""
+        """The same settings with these containers. None leaves a name unchanged."""
         secret = {"key": self.key, "artifact_blobs": self.artifact_blobs}
         values = self.model_dump(exclude=set(secret)) | secret
         return _build(values | {k: v for k, v in names.items() if v is not None}, str)
@@ -187,15 +187,15 @@ class Settings(BaseModel):
 
     @classmethod
     def from_env(cls, *, env: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-        """Settings from `env` (the environment and `.env`); overrides that are not None win."""
+        """Settings from `env` (the environment and `.env`). Overrides win unless they are None."""
         values = _from_environment(read_environment() if env is None else env)
         given = {name: value for name, value in overrides.items() if value is not None}
         return _build(values | given, lambda name: name if name in given else variable(name))
 
     @classmethod
     def from_uri(cls, uri: str, env: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-        """Settings from a `cosmosdb://` URI; the key, and what the URI leaves open, from `env`;
-        overrides that are not None win."""
+        """Settings from a `cosmosdb://` URI. The key, and what the URI does not say, come from
+        `env`. Overrides win unless they are None."""
         values = _from_environment(read_environment() if env is None else env)
         given = _from_uri(uri) | {k: v for k, v in overrides.items() if v is not None}
         return _build(
@@ -214,7 +214,7 @@ def variable(name: str) -> str:
 
 
 def read_environment() -> dict[str, str]:
-    """`COSMOSDB_*` of the environment and, for what it lacks, of the nearest `.env` upwards."""
+    """`COSMOSDB_*` from the environment or, if missing there, from the nearest `.env` upwards."""
     from dotenv import dotenv_values, find_dotenv
 
     path = find_dotenv(usecwd=True)
@@ -229,7 +229,7 @@ def read_environment() -> dict[str, str]:
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
-    # An empty variable counts as absent, so that `COSMOSDB_KEY=` switches a .env's key off.
+    # An empty variable counts as absent, so that `COSMOSDB_KEY=` disables the key of a `.env`.
     values = {name: env.get(variable(name), "").strip() for name in Settings.model_fields}
     return {name: value for name, value in values.items() if value}
 

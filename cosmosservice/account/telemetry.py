@@ -1,7 +1,7 @@
-"""What the service tells OpenTelemetry: a span per operation and per request, and metrics.
+"""What the service reports to OpenTelemetry: a span per operation and request, and metrics.
 
-Only OpenTelemetry's API is imported: until the application configures an SDK nothing is recorded.
-Names follow the semantic conventions for Cosmos DB where these have one. Ids of apps, users and
+Only OpenTelemetry's API is imported. Until the application configures an SDK, nothing is recorded.
+Names follow the semantic conventions for Cosmos DB where they exist. Ids of apps, users and
 sessions, contents, state and keys are in no attribute.
 """
 
@@ -82,7 +82,7 @@ _cache_lookups = _meter.create_counter(
     description="Lookups in the cache of documents and events",
 )
 
-# The conventions' names of what the service does to an item.
+# The names of requests in the semantic conventions.
 _REQUESTS = {
     "create": "create_item",
     "read": "read_item",
@@ -92,12 +92,12 @@ _REQUESTS = {
     "batch": "execute_batch",
     "change feed": "query_change_feed",
 }
-# Answers that the protocol counts on: no document yet, a place that is taken, a newer version.
+# Answers that the protocol expects: no document yet, a place that is taken, a newer version.
 _EXPECTED = frozenset({404, 409, 412})
 
 
 class Telemetry:
-    """Of one account: what its spans and measurements have in common."""
+    """What the spans and measurements of one account have in common."""
 
     def __init__(self, settings: Settings) -> None:
         self._database = settings.database
@@ -113,8 +113,8 @@ class Telemetry:
     def operation(
         self, name: str, target: str | None = None, *, caused_by: Operation | None = None
     ) -> Operation | _Unobserved:
-        """Enter it around the operation's work. `target` is the container it is about. One
-        that is caused by another, but not waited for by it, is a trace of its own with a link."""
+        """A context manager around the work of an operation on the container `target`. An operation
+        that another one caused but does not wait for gets its own trace, with a link."""
         if not _is_configured():
             return _UNOBSERVED
         known = self._of_spans.get((name, target))
@@ -136,7 +136,7 @@ class Telemetry:
             operation.answered(charge, seconds, attributes)
 
     def outcome(self, operation: str, error: str) -> Attributes:
-        """Attributes of an operation's measurements. Made once for each outcome."""
+        """Attributes of an operation's measurements. Created once for each outcome."""
         found = self._of_operations.get((operation, error))
         if found is None:
             found = self._common | {"cosmosservice.operation": operation}
@@ -171,7 +171,7 @@ class Telemetry:
 
 
 class Operation:
-    """One operation of the service while it runs, and the sum of its requests."""
+    """A running operation of the service, and the sum of its requests."""
 
     __slots__ = (
         "_attached",
@@ -217,7 +217,7 @@ class Operation:
         self.traced = self.span.is_recording()
         self._attached: Token[Context] | None = None
         if self.span is not trace.INVALID_SPAN:
-            # Even if it is not sampled: then nothing below it should be.
+            # Also if it is not sampled: then its children are not sampled either.
             self._context = trace.set_span_in_context(self.span)
             self._attached = contexts.attach(self._context)
         self._started = time.perf_counter()
@@ -307,7 +307,7 @@ def _is_configured() -> bool:
 
 
 def background(name: str) -> Operation | _Unobserved:
-    """An operation that goes on after the one that caused it."""
+    """An operation that continues after the one that caused it."""
     cause = _current.get()
     if cause is None:
         return _UNOBSERVED
@@ -320,7 +320,7 @@ def conflict(outcome: str) -> None:
 
 
 def repaired(events: int) -> None:
-    """The session document now has these events, which this process did not append."""
+    """The session document now includes these events, which another process appended."""
     if events:
         _repairs.add(events, _here())
 
@@ -335,7 +335,7 @@ _MISS: Mapping[str, bool] = {"cosmosservice.cache.hit": False}
 
 
 def looked_up(hit: bool) -> None:
-    """The cache was asked for an entry."""
+    """An entry was looked up in the cache."""
     _cache_lookups.add(1, _HIT if hit else _MISS)
 
 
@@ -349,7 +349,7 @@ _guard = threading.Lock()
 
 
 def watch(projector: Lagging) -> None:
-    """Counts the session documents that it has yet to write, as long as it lives."""
+    """Counts the session documents that the owner has yet to write, while it exists."""
     with _guard:
         _lagging.add(projector)
 

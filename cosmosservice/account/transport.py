@@ -1,4 +1,4 @@
-"""How requests travel: the SDK's own transport with an HTTP session of ours."""
+"""The HTTP transport: the SDK's own, with an HTTP session of this package."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from urllib.request import getproxies
 import aiohttp
 from azure.core.pipeline.transport import AioHttpTransport
 
-# Seconds that an unused connection stays open, as in Microsoft's SDKs of other languages. A model
+# Seconds that an unused connection stays open, as in Microsoft's SDKs for other languages. A model
 # often thinks for longer than aiohttp's 15, and the next event would have to wait for TCP and TLS.
-# Should the other side have closed it just then, the request is sent again.
+# If the server has just closed the connection, the request is sent again.
 KEEP_ALIVE = 60
 
 
 class Transport(AioHttpTransport):  # type: ignore[misc]  # azure-core loads it when asked
-    """Keeps connections longer, and reads the environment only if that names a proxy.
+    """Keeps connections open longer, and reads the environment only if it names a proxy.
 
-    Otherwise aiohttp asks a thread for the proxy and another one for ~/.netrc before every request:
-    as much work as all the rest of it. And credentials of ~/.netrc do not belong there: a request
-    with two kinds of credentials fails.
+    By default aiohttp looks up the proxy in one thread and ~/.netrc in another before each request,
+    which costs as much as the rest of the request. Credentials from ~/.netrc would also make a
+    request fail, since it already has its own.
     """
 
     session: aiohttp.ClientSession | None

@@ -161,7 +161,7 @@ async def _taken(follower: _Follower, changes: list[SessionChange], *, patient: 
             if not patient:
                 raise
             err.print(
-                f"Memories cannot be stored now ({type(problem).__name__}). They are tried again;"
+                f"Memories cannot be stored now ({type(problem).__name__}). They will be retried;"
                 " nothing is lost."
             )
         await BACKGROUND.pause(attempt)

@@ -1,1 +1,1 @@
-"""On which event loop things live."""
+"""Which event loop connections and stores live on."""

@@ -1,4 +1,4 @@
-"""Small tools of asyncio that the standard library of Python 3.11 lacks."""
+"""Small asyncio tools that the standard library of Python 3.11 lacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Runs all side by side. The first failure ends the others and is raised as it is."""
+    """Runs all concurrently. The first failure cancels the others and is raised unchanged."""
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         return await asyncio.gather(*tasks)
@@ -29,7 +29,7 @@ async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
 
 
 class Locks:
-    """A lock per key, which exists as long as somebody holds it or waits for it."""
+    """A lock per key, which exists while it is held or waited for."""
 
     def __init__(self) -> None:
         self._locks: dict[Hashable, _KeyLock] = {}
@@ -43,7 +43,7 @@ class Locks:
 
 
 class _KeyLock(asyncio.Lock):
-    """Removes itself when nobody wants it any more."""
+    """Removes itself when nobody holds it or waits for it."""
 
     def __init__(self, locks: dict[Hashable, _KeyLock], key: Hashable) -> None:
         super().__init__()
@@ -102,14 +102,14 @@ async def finish(work: asyncio.Future[T], grace: float) -> T:
 
 
 async def outlast(work: Coroutine[Any, Any, None], grace: float) -> None:
-    """Lets work continue by itself, and waits at most this many seconds for its end."""
+    """Starts background work, and waits for its end for at most this many seconds."""
     task = asyncio.create_task(work)
     _outlasting.add(task)
     task.add_done_callback(_outlasting.discard)
     await _wait(task, grace)
 
 
-_outlasting: set[asyncio.Task[None]] = set()  # a loop holds its tasks weakly
+_outlasting: set[asyncio.Task[None]] = set()  # a loop has only weak references to its tasks
 
 
 async def _wait(work: asyncio.Future[Any], grace: float) -> None:
@@ -119,6 +119,6 @@ async def _wait(work: asyncio.Future[Any], grace: float) -> None:
 
 
 def retrieve(work: asyncio.Future[Any]) -> None:
-    """For work whose waiters may all be cancelled: then nobody else retrieves its failure."""
+    """For work whose waiters may all be cancelled, so that nobody else retrieves its failure."""
     if not work.cancelled():
         work.exception()

@@ -15,8 +15,8 @@ T = TypeVar("T")
 class Deadline:
     """The moment at which an operation ends.
 
-    One that `renews` is for work of any length: every answer gives it the whole time again, so
-    that it ends only if there is none.
+    A deadline that `renews` is for work of any length: every answer restarts it, so
+    that the work ends only if there is no answer.
     """
 
     __slots__ = ("_at", "_renews", "seconds")
@@ -40,7 +40,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextlib.contextmanager
 def within(seconds: float | None, *, renews: bool = False) -> Iterator[None]:
-    """Limits what is done inside to this time. None: no limit."""
+    """Limits the time of the block. None means no limit."""
     token = _current.set(None if seconds is None else Deadline(seconds, renews=renews))
     try:
         yield
@@ -61,8 +61,8 @@ def answered() -> None:
 
 
 def time_for_attempt(*, last: bool) -> float | None:
-    """Seconds for one of several attempts: half of what is left, so that a silent connection does
-    not take all of it; and all that is left for the last one."""
+    """Seconds for one of several attempts: half of the remaining time, so that a silent connection
+    does not use it up, and all of it for the last attempt."""
     left = remaining()
     if left == math.inf:
         return None
@@ -70,7 +70,7 @@ def time_for_attempt(*, last: bool) -> float | None:
 
 
 async def in_time(work: Awaitable[T]) -> T:
-    """Waits for work that continues by itself. Raises TimeoutError at the deadline."""
+    """Waits for background work. Raises TimeoutError at the deadline."""
     left = remaining()
     if left == math.inf:
         return await work

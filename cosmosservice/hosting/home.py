@@ -1,4 +1,4 @@
-"""Where a host lives: on a thread of its own, or on the caller's event loop."""
+"""Where a host lives: on its own thread, or on the caller's event loop."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ T = TypeVar("T")
 
 
 class Home(Protocol):
-    """The I/O thread and the home loop are the two homes."""
+    """There are two homes: the I/O thread and the home loop."""
 
     @property
     def life(self) -> Life:
-        """The life of the host that is here now."""
+        """The life of the current host."""
 
     async def run(
         self, work: Callable[[Host[Any]], Coroutine[Any, Any, T]], *, grace: float | None = None
     ) -> T:
         """Awaits `work(host)` on the event loop of this home.
 
-        Cancelling the caller cancels the work. With a `grace`, work that cannot be taken back goes
+        Cancelling the caller cancels the work. With a `grace`, work that cannot be undone goes
         on, and the caller waits up to that many seconds for its end before the cancellation is
         passed on.
         """
 
     async def close(self) -> None:
-        """Waits for the calls under way and closes the host. May be called from any loop."""
+        """Waits for running calls and closes the host. May be called from any loop."""

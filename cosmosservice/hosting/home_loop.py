@@ -1,6 +1,6 @@
-"""The caller's own event loop as the home of a host: no thread, no hand-over.
+"""The caller's own event loop as the home of a host, without another thread.
 
-A block (`async with account`) says how long the loop is there. Calls from other loops go to the
+A block (`async with account`) says how long the loop can be used. Calls from other loops go to the
 I/O thread: this loop may be blocked until they return.
 """
 

@@ -1,4 +1,4 @@
-"""What lives on one event loop: one connection, and on it the store of each service."""
+"""One connection on one event loop, and the store of each service on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cosmosservice.hosting.life import Life
 
 T = TypeVar("T")
 
-CLOSE_TIMEOUT = 10.0  # seconds that closing waits for calls under way, and for what is due
+CLOSE_TIMEOUT = 10.0  # seconds that closing waits for running calls, and for pending writes
 
 
 class Closable(Protocol):
@@ -25,7 +25,7 @@ class Closable(Protocol):
 
 class Settling(Closable, Protocol):
     async def settle(self) -> None:
-        """Hands over what other stores keep, while those are open."""
+        """Passes pending data to other stores. Called while all stores are still open."""
 
 
 C = TypeVar("C", bound=Closable)
@@ -64,7 +64,7 @@ class Host(Generic[C]):
     async def run(
         self, factory: StoreFactory[C, S], work: Callable[[S], Coroutine[Any, Any, T]]
     ) -> T:
-        """Awaits `work(store)`, with the store of this service."""
+        """Awaits `work(store)` with the store of this service."""
         entry = self.store_of(factory)
         entry.calls += 1
         try:
@@ -83,15 +83,15 @@ class Host(Generic[C]):
 
     @property
     def stores(self) -> int:
-        """How many services have a store here."""
+        """The number of services that have a store here."""
         return len(self._stores)
 
     async def connection(self) -> C:
         return await self._connection.get()
 
     async def close_store(self, factory: StoreFactory[C, Any]) -> None:
-        """Waits for the service's calls under way, and closes its store. The next call opens
-        another one."""
+        """Waits for the service's running calls, and closes its store. The next call opens
+        a new one."""
         entry = self._stores.pop(factory, None)
         if entry is None:
             return
@@ -101,13 +101,13 @@ class Host(Generic[C]):
             await store.close()
 
     async def settle(self) -> None:
-        """To be called before `close`: one store may have something for another."""
+        """Call this before `close`: one store may have pending data for another."""
         for entry in list(self._stores.values()):
             if entry.opened.value is not None:
                 await entry.opened.value.settle()
 
     async def close(self) -> None:
-        """The stores first: they may have something to write."""
+        """Closes the stores first: they may have something to write."""
         self.life = Life.CLOSING
         try:
             for factory in list(self._stores):
@@ -140,7 +140,7 @@ class _Opened(Generic[T]):
         return value
 
     async def take(self) -> T | None:
-        """What was opened, for whoever closes it. None if nothing was, or opening failed."""
+        """What was opened, so that it can be closed. None if nothing was opened."""
         task, self._task, self.value = self._task, None, None
         if task is None:
             return None
@@ -167,7 +167,7 @@ class _OpenStore:
 
 
 def _failed(task: asyncio.Task[Any]) -> bool:
-    """Then the next call opens it again, also if nobody waited for this attempt."""
+    """The next call then opens it again, even if nobody waited for this attempt."""
     return task.done() and (task.cancelled() or task.exception() is not None)
 
 

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, which every other loop and thread may call.
+"""An event loop on its own thread, which every other loop and thread may call.
 
 The asynchronous Cosmos client belongs to one event loop, while ADK applications have many
 (`Runner.run()` makes one per call) or none yet when the service is built. So the client, its
@@ -30,7 +30,7 @@ NAME = "cosmosservice-io"
 
 
 class IoThread:
-    """Starts at the first call, ends with `close`; the next call starts another one. A forked
+    """Starts at the first call and ends with `close`. The next call starts another one. A forked
     child starts its own."""
 
     def __init__(self, new_host: Callable[[], Host[Any]]) -> None:
@@ -51,7 +51,7 @@ class IoThread:
         return thread is not None and thread.pid == os.getpid()
 
     async def run(self, work: Work[T], *, grace: float | None = None) -> T:
-        """From any loop. Context variables go along."""
+        """May be called from any loop. The work gets the caller's context variables."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         call = _Call(work, loop, done)
@@ -70,7 +70,7 @@ class IoThread:
             thread = self._thread()
             if thread.take(call):
                 return thread
-            with self._guard:  # it ended just now
+            with self._guard:  # it has just ended
                 if self._current is thread:
                     self._current = None
 
@@ -97,7 +97,7 @@ class IoThread:
             thread.begin_to_stop()
 
     def _leave(self) -> _Thread | None:
-        # Without the lock: a collection may run on the thread that holds it.
+        # Without the lock: the garbage collector may run on the thread that holds it.
         thread = self._current if self.running else None
         self._current = None
         return thread
@@ -130,7 +130,7 @@ class _Thread:
             self.loop.call_soon_threadsafe(self._begin_to_end)
 
     def _begin_to_end(self) -> None:
-        # Once: whoever asks again while the loop ends would leave a task that nobody runs.
+        # Only once: a second request while the loop ends would leave a task that never runs.
         if self._ending is None:
             self._ending = self.loop.create_task(self._wind_up())
 
@@ -150,7 +150,7 @@ class _Thread:
             _running.discard(self)
 
     async def _wind_up(self) -> None:
-        # While all stores are open: at the end of the process none may be able to open again.
+        # While all stores are open: at the end of the process, none may be able to reopen.
         await self.host.settle()
         with self._guard:
             if self.host.life.ended:
@@ -175,7 +175,7 @@ _running: set[_Thread] = set()
 
 @atexit.register
 def _stop_all() -> None:
-    """Nobody in ADK calls close(): the end of the process writes what is due."""
+    """ADK never calls close(), so the end of the process writes what is pending."""
     threads = [thread for thread in _running.copy() if thread.pid == os.getpid()]
     for thread in threads:
         thread.begin_to_stop()
@@ -184,7 +184,7 @@ def _stop_all() -> None:
 
 
 class _Call:
-    """Work handed over, and the future of the caller's loop that waits for it."""
+    """Work for this thread, and the future on the caller's loop that waits for it."""
 
     __slots__ = ("_done", "_loop", "_task", "_work")
 
@@ -212,7 +212,7 @@ class _Call:
     def _deliver(self, task: asyncio.Task[Any], error: BaseException | None) -> None:
         if self._done.done():
             return
-        if task.cancelled():  # and not by the caller, who is still waiting
+        if task.cancelled():  # not by the caller, which is still waiting
             self._done.set_exception(
                 UnavailableError(
                     "The service was closed while this call was under way. Whether it was stored"

@@ -71,9 +71,7 @@ def _connect(path: str) -> Connection:
 def _prepare(connection: sqlite3.Connection, path: str) -> None:
     if _is_filled(connection):
         if _pragma(connection, "application_id") != APPLICATION_ID:
-            raise ForeignFile(
-                f"{path}: a SQLite database of something else, not one of this emulator's"
-            )
+            raise ForeignFile(f"{path}: a SQLite database of another program, not of this emulator")
         _check_version(connection, path)
     # With WAL, NORMAL survives a crash of the process; only a power cut may lose the last writes.
     connection.execute("PRAGMA journal_mode = WAL")

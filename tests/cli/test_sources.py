@@ -45,7 +45,7 @@ def test_files_of_adk_are_recognised(command, script, holds):
     assert contents(path) == {holds}
     told = command("sessions", "list", "--uri", f"cosmosdb://embedded/{path}")
     assert told.code == 2
-    assert f"source.db holds {holds}, and is no store of this service." in told.err
+    assert f"source.db holds {holds}. It is not a store of this service." in told.err
     assert "cosmosservice migrate sqlite:///source.db cosmosdb://embedded/NEW_FILE" in told.err
 
 
@@ -92,7 +92,7 @@ WRONG = {
     "folder": (lambda path: path.mkdir(), "is a folder: name a file, such as wrong/sessions.db."),
     "other": (
         lambda path: sqlite3.connect(path).executescript("CREATE TABLE t (x)").connection.close(),
-        "is a SQLite database of something else. Name another file.",
+        "is a SQLite database of another program. Name another file.",
     ),
 }
 

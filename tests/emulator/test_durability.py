@@ -158,7 +158,7 @@ def test_a_database_of_somebody_else_is_refused_and_left_alone(path):
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE aunts (name TEXT)")
     connection.close()
-    with pytest.raises(ForeignFile, match="SQLite database of something else"):
+    with pytest.raises(ForeignFile, match="SQLite database of another program"):
         Emulator(path)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM aunts").fetchone() == (0,)

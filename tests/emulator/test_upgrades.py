@@ -196,5 +196,5 @@ def test_a_file_of_adk_itself_is_told_from_a_damaged_one(path):
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT)")
     connection.close()
-    with pytest.raises(ForeignFile, match="SQLite database of something else"):
+    with pytest.raises(ForeignFile, match="SQLite database of another program"):
         Emulator(path)
