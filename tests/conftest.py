@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
     Connect = Callable[..., CosmosSessionService]
 
-# The same examples in every run: a change is not to be blamed for what chance finds. To search:
+# The same examples in every run, so that a change is not blamed for a random find. To search:
 # HYPOTHESIS_PROFILE=search
 settings.register_profile("repeat", derandomize=True)
 settings.register_profile("search", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
-# ADK takes seconds to import, and many suites do without it: fixtures that need it import it.
+# ADK takes seconds to import, and many suites do not need it: fixtures that do import it
+# themselves.
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """An account of the test's own."""
+    """An account for one test."""
     with Emulator() as made:
         yield made
 
@@ -63,7 +64,7 @@ def connect_embedded(emulator: Emulator) -> Connect:
 
 @pytest.fixture(scope="session")
 def http_emulator() -> Iterator[tuple[str, str]]:
-    """The endpoint and the key of an emulator that is served over HTTP, one for all tests.
+    """The endpoint and the key of one emulator over HTTP, shared by all tests.
 
     Its containers have several partitions, so that the SDK must merge, as on a large account.
     """
@@ -82,7 +83,7 @@ def connect_http(http_emulator: tuple[str, str]) -> Connect:
 
 @pytest.fixture
 def connect_endpoint() -> Connect:
-    """Services on whatever the environment names."""
+    """Services on the account that the environment names."""
     from cosmosservice import CosmosSessionService
 
     return CosmosSessionService
@@ -90,7 +91,7 @@ def connect_endpoint() -> Connect:
 
 @pytest.fixture
 async def open_service(request: pytest.FixtureRequest) -> Any:
-    """`open_service(**options)`: one more service on the same data, as another process has it."""
+    """`open_service(**options)`: one more service on the same data, like another process."""
     from tests.support.stores import CosmosStore
 
     kind = "endpoint" if os.environ.get("COSMOSDB_ENDPOINT") else "embedded"

@@ -1,4 +1,4 @@
-"""What is deployed is what the code would create."""
+"""The deployment templates create what the code would create."""
 
 import json
 import re

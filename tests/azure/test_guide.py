@@ -1,4 +1,4 @@
-"""docs/azure.md says what is there."""
+"""docs/azure.md is correct."""
 
 import re
 import subprocess

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def command() -> str:
-    """`make test-blobs` installs it into .azurite; AZURITE names another one."""
+    """`make test-blobs` installs Azurite into .azurite. AZURITE names another one."""
     here = ROOT / ".azurite" / "node_modules" / ".bin" / "azurite-blob"
     found = os.environ.get("AZURITE") or (str(here) if here.exists() else None)
     found = found or shutil.which("azurite-blob")
@@ -44,14 +44,14 @@ class Azurite:
         )
 
     def container(self) -> ContainerClient:
-        """A new one, by the plain SDK."""
+        """A new container, made with the plain SDK."""
         name = f"c{uuid.uuid4().hex}"
         return BlobServiceClient.from_connection_string(self.connection_string).create_container(
             name
         )
 
     def url(self, container: str, *, read_only: bool = False) -> str:
-        """Its URL, with a signature that lets in."""
+        """The URL of the container, with a signature that grants access."""
         may = ContainerSasPermissions(
             read=True, list=True, write=not read_only, create=not read_only, delete=not read_only
         )

@@ -19,7 +19,7 @@ def azurite(tmp_path_factory):
 
 @pytest.fixture
 def container(azurite):
-    """A blob container of the test's own, by the plain SDK."""
+    """A blob container for one test, made with the plain SDK."""
     made = azurite.container()
     yield made
     made.close()

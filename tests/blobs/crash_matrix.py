@@ -1,7 +1,7 @@
-"""Every request of every artifact operation, to Cosmos DB and to Blob Storage, cut off.
+"""Every request of every artifact operation, to Cosmos DB and to Blob Storage, is interrupted.
 
-The same cases as tests/artifacts/crash_matrix.py, with large payloads in Azurite, on a real event
-loop: fewer faults, since time passes.
+The same cases as tests/artifacts/crash_matrix.py, with large payloads in Azurite. They run on a
+real event loop in real time, so there are fewer faults.
 
     python -m tests.blobs.crash_matrix [OPERATION …]
 """
@@ -36,7 +36,7 @@ BLOB_FAULTS = ("dropped before", "dropped after", "killed before", "killed after
 
 
 class Wire:
-    """What all blob clients of a stage send, and what becomes of it."""
+    """The requests of all blob clients of a stage, and what happens to them."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -46,7 +46,7 @@ class Wire:
 
 
 class Transport(AioHttpTransport):  # type: ignore[misc]
-    """The SDK's own, with a fault at one request."""
+    """The SDK's own transport, with a fault at one request."""
 
     def __init__(self, wire: Wire, process: Process) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class BlobStage:
         self.wire.counting = False
 
     async def blobs_left(self) -> list[str]:
-        """Those that no version names."""
+        """The blobs that no version names."""
         versions = documents(self.emulator, "version")
         owned = {each["payload"]["upload"] for each in versions if "payload" in each}
         found = [each.name for each in self.container.list_blobs(include=["uncommittedblobs"])]

@@ -1,4 +1,4 @@
-"""Large payloads in Blob Storage: the same contract, and nothing of them in Cosmos DB."""
+"""Large payloads in Blob Storage: the same contract, and none of their bytes in Cosmos DB."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_a_sweep_removes_blobs_without_an_owner_and_no_others(service, con
 async def test_a_sweep_during_an_upload_makes_it_be_sent_again(
     service, open_artifacts, container, emulator, who
 ):
-    """Bytes in memory are not announced: a sweep may take them for a leftover."""
+    """Bytes in memory are not announced, so a sweep may take them for leftovers."""
     other = open_artifacts()
     await save(service, who, b"small")
 

@@ -1,4 +1,4 @@
-"""Every request to Cosmos DB and to Blob Storage, cut off."""
+"""Every request to Cosmos DB and to Blob Storage is interrupted."""
 
 from __future__ import annotations
 

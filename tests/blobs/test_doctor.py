@@ -13,7 +13,7 @@ from cosmosservice.cli.doctor import examine
 
 @pytest.fixture
 def finding(tmp_path):
-    """What the doctor says of the blobs, with this setting."""
+    """What the doctor reports about the blobs, with this setting."""
     path = str(tmp_path / "store.db")
 
     async def prepare():

@@ -30,5 +30,5 @@ def test_a_large_artifact_takes_a_few_pieces_of_memory(http_emulator, azurite, c
     )
     saved, read = map(int, done.stdout.split())
     print(f"{MEGABYTES} MB in {store}: {saved} MB more for the save, {read} MB with the read")
-    # A few pieces of 4 MB, each some times over. With all of it in memory it would be more.
+    # A few pieces of 4 MB, each in several copies. The whole artifact in memory would be more.
     assert max(saved, read) < 50

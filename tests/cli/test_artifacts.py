@@ -1,4 +1,4 @@
-"""`cosmosservice artifacts …`, as a person would type it."""
+"""`cosmosservice artifacts …`, as a user would type it."""
 
 from __future__ import annotations
 

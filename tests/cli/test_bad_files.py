@@ -1,4 +1,4 @@
-"""Files that are not what they should be give a message, and what is shown is harmless."""
+"""Invalid files lead to an error message, and the output is harmless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/command-line.md and docs/migration.md name what there is."""
+"""docs/command-line.md and docs/migration.md name the existing commands and options."""
 
 import re
 import shlex

@@ -19,7 +19,7 @@ SOURCE, TARGET = "sqlite:///source.db", "cosmosdb://embedded/target.db"
 
 
 async def fill(service):
-    """Two apps, two users, sessions whose user and app state was written in another order."""
+    """Two apps, two users, and sessions that wrote user and app state in different orders."""
     early = await service.create_session(
         app_name="shop", user_id="ada", session_id="early", state={"kept": 1, "user:born": 1815}
     )
@@ -184,7 +184,7 @@ def test_session_that_went_on_in_the_target_is_left_alone_and_reported(command, 
 
 
 def test_state_that_the_events_do_not_add_up_to_is_kept(command, source):
-    """Another service may fold otherwise, or may have been changed by hand."""
+    """Another service may fold differently, or its data may have been changed by hand."""
     with sqlite3.connect("source.db") as database:
         database.execute("UPDATE sessions SET state = '{\"mood\": \"odd\"}' WHERE id = 'late'")
     database.close()
@@ -197,7 +197,7 @@ def test_state_that_the_events_do_not_add_up_to_is_kept(command, source):
 
 
 def tamper(change):
-    """Changes the first document of an event in the target without the service."""
+    """Changes the first event document in the target, without the service."""
     with Emulator("target.db") as emulator:
         client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
         container = client.get_database_client("adk").get_container_client("events")
@@ -227,7 +227,7 @@ def test_event_that_is_another_in_the_target_is_found(command, source, change):
 
 
 def test_shared_state_that_changed_while_it_was_copied_is_found(monkeypatch):
-    """The session that wrote it was read before it did; the next run copies it."""
+    """The session that wrote it was read before the write. The next run copies it."""
 
     def shown(session_id, tea, *events):
         where = {"app_name": "shop", "user_id": "ada", "id": session_id}
@@ -297,7 +297,7 @@ def test_wrong_target_is_told_before_the_source_is_read(command):
 
 
 def test_key_that_an_event_set_to_none_is_none_or_absent(command):
-    """Some versions of ADK's SQLite service take a None for a deletion, others store it."""
+    """Some versions of ADK's SQLite service treat None as a deletion, others store it."""
 
     async def make():
         service = SqliteSessionService("source.db")

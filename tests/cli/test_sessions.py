@@ -59,7 +59,7 @@ def test_list_goes_on_where_it_ended(command):
                     session = await service.create_session(
                         app_name=app, user_id="ada", session_id=f"s{number // 2 * 2}-{number}"
                     )
-                    # Two moments, each of sessions that differ in their app alone.
+                    # Two moments, each with sessions that differ only in their app.
                     await service.append_event(session, said("hi", timestamp=float(number // 2)))
 
     asyncio.run(make())
@@ -366,7 +366,7 @@ def test_sessions_of_the_same_id_are_told_apart(command, conversation):
     assert "2 sessions have the id 'first'. Say which one:" in shown.err
     assert "  --app 'shop' --user 'ada'\n  --app 'shop' --user 'bob'" in shown.err
     assert command("sessions", "show", "first", "--user", "bob").code == 0
-    # A deleted one is not meant by those who show, and the only one meant by those who restore.
+    # `show` does not consider deleted sessions; `restore` considers only those.
     assert command("sessions", "delete", "first", "--user", "bob").code == 0
     assert "Tea, please" in command("sessions", "show", "first").out
     assert command("sessions", "restore", "first").code == 0

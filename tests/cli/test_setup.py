@@ -139,7 +139,7 @@ def test_doctor_says_how_to_get_an_identity(command, monkeypatch):
             raise ClientAuthenticationError("no identity here")
 
         async def close(self):
-            """Nothing is open."""
+            """Does nothing: nothing is open."""
 
     monkeypatch.setattr("azure.identity.aio.DefaultAzureCredential", NoIdentity)
     found = findings(command("doctor", "--json", "--uri", "cosmosdb://127.0.0.1:9/adk"))

@@ -1,4 +1,4 @@
-"""What `cosmosservice migrate` can be given, and files that are taken for something else."""
+"""The sources that `cosmosservice migrate` accepts, and files that look like one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWNER = {"app_name": "shop", "user_id": "ada"}
 
 
 def made_of(script, path="source.db"):
-    """A SQLite file, from the dump of one that a version of ADK wrote."""
+    """A SQLite file, made from the dump of a file that a version of ADK wrote."""
     connection = sqlite3.connect(path)
     connection.executescript(SCHEMAS.joinpath(f"{script}.sql").read_text())
     connection.close()

@@ -1,4 +1,4 @@
-"""`cosmosservice sessions tail`: what people see, and what programs read."""
+"""`cosmosservice sessions tail`: output for people, and for programs."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ DEFAULTS = {"since": None, "last": 10, "interval": 0.01, "as_json": False}
 
 
 class Tail:
-    """A `tail` that runs, and what it has printed so far."""
+    """A running `tail`, and what it has printed so far."""
 
     def __init__(self, capsys, *names, **options):
         self._capsys = capsys

@@ -20,7 +20,7 @@ from cosmosservice import CosmosAccount, CosmosSessionService
 from tests.support.adk import ADK
 from tests.support.stores import CosmosStore, MemoryStore, Store, kinds
 
-# It compares with ADK's in-memory service, which keeps the whole contract only since 2.x.
+# It compares with ADK's in-memory service, which fulfils the whole contract only since 2.x.
 collect_ignore = [] if ADK >= (2, 13) else ["test_any_history.py"]
 
 
@@ -55,7 +55,7 @@ async def store(request: pytest.FixtureRequest, emulator: Emulator):
 
 @pytest.fixture(scope="session")
 def shared_account(http_emulator: tuple[str, str]) -> Iterator[CosmosAccount]:
-    """One account for the services of all tests, on its thread and over HTTP."""
+    """One account for the services of all tests, on a thread and over HTTP."""
     endpoint, key = http_emulator
     account = CosmosAccount(endpoint=endpoint, credential=key, database="tests")
     yield account
@@ -83,5 +83,5 @@ def service(store):
 
 @pytest.fixture
 def app() -> str:
-    """An app that nobody else uses: stores may be shared and outlive the test."""
+    """An app that nothing else uses: stores may be shared and outlive the test."""
     return f"app_{uuid.uuid4().hex[:12]}"

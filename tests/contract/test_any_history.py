@@ -1,7 +1,7 @@
-"""Any history of calls has the same outcome on ours as on ADK's in-memory service.
+"""Any sequence of calls has the same outcome on our service as on ADK's in-memory service.
 
-Two services of ours on one store take turns, as two processes would. They append to sessions that
-they have just read: what happens to stale ones is a matter of its own (test_conflicts).
+Two of our services on one store take turns, like two processes. They append only to sessions that
+they have just read. test_conflicts covers stale sessions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cosmosservice import CosmosSessionService
 from tests.support.adk import event
 
 APP = "app"
-# Sessions that were only created have the time of the clock, events have these: before and after.
+# Sessions without events have the clock's time. Events have these times, before and after it.
 CLOCK = 10_000.0
 
 users = st.sampled_from(["ann", "bob"])
@@ -87,7 +87,7 @@ async def outcome(service: BaseSessionService, call: Call, place: int) -> Any:
                     await service.append_event(session, said)
                 return seen(session)
             case "get":
-                # Not by time: when times run backwards, ADK's own services differ in what it means.
+                # Not by time: ADK's own services differ when times run backwards.
                 config = GetSessionConfig(num_recent_events=call.recent)
                 found = await service.get_session(**who, session_id=call.id, config=config)
                 return found and seen(found)
@@ -119,7 +119,7 @@ def test_any_history_of_calls_has_the_same_outcome(history):
                 expected = await outcome(reference, call, place)
                 service = ours[call.process]
                 assert await outcome(service, call, place) == expected, call
-                # The list follows the log; another process sees it when this one has flushed.
+                # The list follows the log. Another process sees a change once this one has flushed.
                 await service.flush()
             for service in ours:
                 await service.close()

@@ -1,4 +1,4 @@
-"""append_event: what is stored, what the session object shows, and what a failure leaves."""
+"""append_event: what is stored, what the session object shows, and the result of a failure."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ async def test_another_event_under_a_stored_id_is_refused(service, session):
 
 
 async def test_events_come_back_in_the_order_of_appending(service, session):
-    """Timestamps may run backwards: two hosts' clocks, ADK's auth and confirmation flows."""
+    """Timestamps may run backwards: clocks of two hosts, ADK's auth and confirmation flows."""
     for n in range(4):
         await service.append_event(session, event(str(n), timestamp=1_000.0 - n, delta={"n": n}))
     stored = await reload(service, session)

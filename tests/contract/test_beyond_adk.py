@@ -1,6 +1,6 @@
-"""What sessions can do besides ADK's interface: the past, forks, state of any size, the feed.
+"""What sessions offer beyond ADK's interface: the past, forks, state of any size, the feed.
 
-Every store has it, and one with several partitions whose replicas lag.
+Runs on every store, and on one with several partitions whose replicas lag.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ PARTS = [the_past, a_fork, large_state, the_feed, how_many]
 
 
 async def begin(store, app):
-    """Created with state; three events."""
+    """A session that was created with state, and has three events."""
     who = {"app_name": app, "user_id": "ann"}
     service = store.open()
     session = await service.create_session(**who, state={"a": 0, "kept": 1})

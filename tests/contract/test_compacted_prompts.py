@@ -19,7 +19,7 @@ from tests.support.histories import TURNS, History, prompts
 
 @pytest.fixture(autouse=True, scope="module")
 def quiet():
-    """ADK warns of every call without an answer, and of every answer without a call."""
+    """ADK warns about every call without an answer, and about every answer without a call."""
     logger = logging.getLogger("google_adk")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -28,7 +28,7 @@ def quiet():
 
 
 class Store:
-    """Follows a log as the session document does, with nothing in hand but what it says."""
+    """Follows a log like the session document, and knows only what that document says."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -72,7 +72,7 @@ def test_the_prompt_is_equal_to_the_one_with_everything_loaded(operations, proje
             store.project()
         loaded = store.load()
         assert prompts(loaded, history.scopes) == prompts(store.events, history.scopes)
-        if len(loaded) < len(store.events):  # and with what is said next
+        if len(loaded) < len(store.events):  # and with the next message
             said = event("what now?", invocation_id="next")
             expected = prompts([*store.events, said], history.scopes)
             assert prompts([*loaded, said], history.scopes) == expected

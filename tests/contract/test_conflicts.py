@@ -1,4 +1,4 @@
-"""Two holders of one session: the second to append is told, and nothing of it stays."""
+"""Two holders of one session: the second to append is told, and nothing of its event is stored."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_holder_that_reloads_can_go_on(service, session):
 
 
 async def test_staleness_is_a_matter_of_revision_not_of_time(service, session):
-    """The newer event is older by the clock; the stale holder is refused all the same."""
+    """The newer event has the older time. The stale holder is refused all the same."""
     stale = await reload(service, session)
     await service.append_event(session, event("first", timestamp=1.0))
     with pytest.raises(StaleSessionError):
@@ -100,7 +100,7 @@ async def test_a_stale_holder_in_another_process_is_refused(store, service, sess
 
 
 async def test_of_holders_that_append_at_once_one_wins(store, service, session):
-    """Round after round, whichever process they live in."""
+    """Round after round, in whichever process they are."""
     other = store.open()
     for n in range(4):
         current = await reload(service, session)

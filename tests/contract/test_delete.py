@@ -1,4 +1,4 @@
-"""delete_session: what goes, what stays, and what a successor sees."""
+"""delete_session: what is deleted, what stays, and what a new session of that id sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event comes back with every field that ADK gives it."""
+"""Every field that ADK gives an event is read back."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ FIELDS = {
 
 
 def full_event() -> Event:
-    """An event with something in every field that this version of ADK has."""
+    """An event with a value in every field of this version of ADK."""
     fields = dict(FIELDS)
     if "turn_complete_reason" in Event.model_fields:
         fields["turn_complete_reason"] = list(types.TurnCompleteReason)[-1]
@@ -161,7 +161,7 @@ async def test_every_field_survives(service, app):
 
 
 async def test_events_that_were_read_are_events_in_every_way(service, app):
-    """They are compared, copied, pickled, dumped and validated by ADK and its API server."""
+    """ADK and its API server compare, copy, pickle, dump and validate them."""
     session = await service.create_session(app_name=app, user_id="ann")
     full = full_event()
     await service.append_event(session, full.model_copy(deep=True))
@@ -177,7 +177,7 @@ async def test_events_that_were_read_are_events_in_every_way(service, app):
     assert pickle.loads(pickle.dumps(await read())) == full
     assert (await read()).model_dump() == full.model_dump()
     dumped, expected = (each.model_dump_json(by_alias=True) for each in (await read(), full))
-    assert sorted(dumped) == sorted(expected)  # there is a set in it, which has no order
+    assert sorted(dumped) == sorted(expected)  # it contains a set, which has no order
     assert (await read()).model_fields_set >= {"content", "actions", "id"}
     assert sorted(repr(await read())) == sorted(repr(full))
     assert (await read()).get_function_calls() == full.get_function_calls()

@@ -1,4 +1,4 @@
-"""list_sessions: whose, in which order, with what in them."""
+"""list_sessions: of which user, in which order, with which content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.stores import MODERN
 
 
 async def names(service, app, user=None):
-    """(user, id) of what is listed, in order."""
+    """(user, id) of the listed sessions, in order."""
     listed = await service.list_sessions(app_name=app, user_id=user)
     return [(session.user_id, session.id) for session in listed.sessions]
 

@@ -1,4 +1,4 @@
-"""What ADK's interface lacks: sessions page by page, and events one after the other."""
+"""Beyond ADK's interface: sessions page by page, and events one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.claims(DURABLE)
 
 @pytest.fixture
 async def seven(service, app):
-    """Sessions of two users, touched one after the other; two at the same moment."""
+    """Sessions of two users, updated one after the other, two of them at the same moment."""
     for n, (user, at) in enumerate(
         [("ann", 1.0), ("bob", 2.0), ("ann", 3.0), ("ann", 3.0), ("bob", 3.0), ("ann", 4.0)]
     ):

@@ -1,4 +1,4 @@
-"""since_compaction: a get loads what ADK's summaries of old events do not cover."""
+"""since_compaction: a get loads only the events that ADK's summaries do not cover."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_a_process_that_knows_the_session_sees_what_others_summarise(store
 
 
 async def test_summaries_that_nobody_has_looked_at_are_found_by_a_reader(store, app):
-    """The writer does not hold what the summary covers: it loads no events."""
+    """The writer does not have the events that the summary covers: it loads none."""
     session, history = await start(store.open(), app, *[SAY] * 12)
     writer, reader = store.open(recent_events=0), store.open(since_compaction=True)
     await tell(writer, await reload(writer, session), ROLL, SAY, history=history)

@@ -1,4 +1,4 @@
-"""Lists that people look at: titles, the newest first, filters, and how many there are."""
+"""Lists for people: titles, newest first, filters, and counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def five(service, app):
 
 
 async def listed(service, app, user="ann", **options):
-    """The ids on all pages, which are of one size."""
+    """The ids on all pages of one size."""
     found, continuation = [], None
     while True:
         page = await service.list_sessions_page(

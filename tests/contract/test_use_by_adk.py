@@ -31,7 +31,7 @@ def runner_with(service, app: str, *replies) -> Runner:
 
 
 class Calls:
-    """Counts what is asked of a service, and remembers with which session objects."""
+    """Counts the calls of a service, and remembers their session objects."""
 
     def __init__(self, service, monkeypatch):
         self.names: list[str] = []
@@ -126,7 +126,7 @@ async def test_a_turn_on_a_truncated_session_is_stored_at_the_end(service, app):
 
 
 async def test_two_tasks_append_to_one_session_object_at_once(service, app):
-    """As in live mode: the model's events and the user's input come from different tasks."""
+    """As in live mode, where different tasks append the model's events and the user's input."""
     session = await service.create_session(app_name=app, user_id="ann")
 
     async def talk(who: str):

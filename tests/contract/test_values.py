@@ -1,4 +1,4 @@
-"""Values of state come back as what they were, in every scope."""
+"""State values keep their value and type in every scope."""
 
 from __future__ import annotations
 

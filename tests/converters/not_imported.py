@@ -1,3 +1,3 @@
-"""Named by documents in the tests, and imported by nobody."""
+"""Documents in the tests name this module, but nothing imports it."""
 
 raise AssertionError("a document had this imported")

@@ -1,4 +1,4 @@
-"""Strategies that build values and events, a store like Cosmos, and an exact comparison."""
+"""Strategies that build values and events, a store like Cosmos DB, and an exact comparison."""
 
 import enum
 import json
@@ -21,8 +21,8 @@ from cosmosservice.data_converters import from_json, to_json
 
 
 def through_the_store(document: Any) -> Any:
-    """What Cosmos gives back: numbers are doubles, and integral ones are written as integers."""
-    assert depth(document) <= 129  # the list around the document is one
+    """What Cosmos DB returns: numbers are doubles, and integral ones are written as integers."""
+    assert depth(document) <= 129  # the list around the document is one level
     doubles = json.loads(to_json(document), parse_int=float)
     return from_json(json.dumps(_integers(doubles)).encode())
 
@@ -52,7 +52,7 @@ def depth(document: Any) -> int:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal, of the same types all the way down, and NaN is NaN."""
+    """Equal, with the same types all the way down. NaN equals NaN."""
     if type(left) is not type(right):
         return False
     if isinstance(left, BaseModel):

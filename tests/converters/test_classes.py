@@ -1,4 +1,4 @@
-"""Objects of the application's classes come back as such where it has registered them."""
+"""Objects of the application's registered classes are read back as such."""
 
 import copy
 import dataclasses
@@ -87,7 +87,7 @@ class Tags(RootModel[list[str]]):
 
 
 class Checked(BaseModel):
-    """Does something when an object is made."""
+    """Has a side effect when an object is made."""
 
     text: str
     _lock: Any = PrivateAttr(default=None)
@@ -97,7 +97,7 @@ class Checked(BaseModel):
 
 
 class Masked(BaseModel):
-    """Says itself how it is written."""
+    """Defines itself how it is written."""
 
     token: str
     pin: SecretStr = SecretStr("1234")
@@ -296,7 +296,7 @@ def test_a_member_of_an_enumeration_is_the_key_that_it_equals():
     assert [type(key) for key in decode_state(delta)] == [str]
 
 
-# Names that somebody chose
+# Names that an application chose
 
 
 HOSTILE = [
@@ -332,7 +332,7 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: repr(name)[:40])
 def test_a_name_in_a_document_imports_and_runs_nothing(name):
     sys.modules.pop("tests.converters.not_imported", None)
-    decode_value({"$class": "google.genai.types.Part"})  # brings what is trusted
+    decode_value({"$class": "google.genai.types.Part"})  # imports the trusted modules
     before = set(sys.modules)
     fields = {"args": "true", "name": "x"}
     assert decode_value({"$class": name, **fields}) == fields

@@ -1,4 +1,4 @@
-"""What is stored is readable, and what cannot be stored is dealt with."""
+"""What is stored is readable, and values that cannot be stored are handled."""
 
 import enum
 import json
@@ -209,7 +209,7 @@ def test_documents_share_nothing_with_the_event():
     assert json.dumps(fields) == before
 
 
-# What has no place in JSON
+# Values that JSON cannot represent
 
 
 class Colour(enum.Enum):

@@ -1,4 +1,4 @@
-"""What is neither JSON nor of the application: kinds of values of Python and of numpy."""
+"""Values that are neither JSON nor of the application's classes: those of Python and numpy."""
 
 import array
 import ipaddress
@@ -112,7 +112,7 @@ def test_a_zone_that_this_machine_does_not_have_is_its_name():
     assert decode_value({"$zone": "Mars/Olympus"}) == "Mars/Olympus"
 
 
-# numpy is not needed, and not imported: what is like an array says what it holds.
+# numpy is not required and not imported: an array-like object describes its own content.
 
 
 class Kind:
@@ -139,7 +139,7 @@ class Array:
 
 
 class Wide:
-    """A number wider than Python's: it has no other form."""
+    """A number wider than Python's float or complex: `tolist` returns it unchanged."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind

@@ -1,4 +1,4 @@
-"""An event that is still text is like any other, and is not decoded needlessly."""
+"""An event that is still text behaves like any other, and is decoded only when necessary."""
 
 import copy
 import pickle

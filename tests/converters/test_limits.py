@@ -1,6 +1,6 @@
-"""A small document takes little time and memory to read, whatever it says.
+"""A small document takes little time and memory to read, whatever it contains.
 
-Every document here is read in a moment, or never: the tests need no clock.
+Every document here is read quickly or never, so the tests need no clock.
 """
 
 import sys
@@ -27,7 +27,7 @@ from cosmosservice.data_converters import (
 )
 from tests.support.registry import nothing_registered
 
-# As they are: the tag of something that cannot be.
+# Kept as they are: the tag names something impossible.
 LEFT = {
     "decimal integer": {"$int": "9" * 5_000},
     "long decimal integer": {"$int": "9" * 3_000_000},
@@ -126,7 +126,7 @@ def test_a_float_of_many_digits_is_a_float():
 
 
 def test_a_container_of_a_deep_value_is_used_once():
-    # Each node twice in the one before: 2^60 if all were taken.
+    # Each node occurs twice in the one above: 2^60 if all were visited.
     nodes: list[Any] = [[{"$ref": n + 1}, {"$ref": n + 1}] for n in range(60)]
     back = decode_value({"$deep": [*nodes, ["end"]]})
     levels = 0
@@ -162,7 +162,7 @@ class Free(BaseModel):
 FREE = f"{__name__}.Free"
 CALL = "google.genai.types.FunctionCall"
 
-# What is inside is read once, though what is around it fails: else each level doubles the time.
+# Inner values are read once, even if the outer one fails. Otherwise each level doubles the time.
 AROUND: dict[str, Callable[[Any], Any]] = {
     "sets": lambda body: {"$set": [body]},
     "frozen sets": lambda body: {"$frozenset": [body]},
@@ -211,7 +211,7 @@ def test_what_fails_again_and_again_inside_itself_is_read_once(around):
 
 
 def deepest(around: Callable[[str], str]) -> str:
-    """The deepest text of its kind that is read as JSON."""
+    """The most deeply nested text of its kind that JSON can read."""
     text = "1"
     while True:
         deeper = around(text)
@@ -237,7 +237,7 @@ TEXTS: dict[str, Callable[[str], str]] = {
 def test_no_depth_that_json_has_is_an_error(around):
     body = from_json(deepest(around))
 
-    def lower(frames: int) -> None:  # as far down as an application may be when it calls
+    def lower(frames: int) -> None:  # as deep in the stack as an application may be when it calls
         if frames:
             lower(frames - 1)
         else:

@@ -1,4 +1,4 @@
-"""Whatever ADK can build comes back from the store as it was."""
+"""Everything that ADK can build is read back from the store unchanged."""
 
 from collections import OrderedDict
 

@@ -1,4 +1,4 @@
-"""Documents of other versions, and broken ones, cost fields or an event, never the session."""
+"""Documents of other versions, and broken ones, cost fields or an event, but never the session."""
 
 import logging
 

@@ -42,7 +42,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 class Reader:
-    """Somebody who types in what a page shows."""
+    """A reader who types in what a page shows."""
 
     def __init__(self, page: Path) -> None:
         self._page = page
@@ -79,7 +79,7 @@ class Reader:
 
 
 def commands(text: str) -> Iterator[str]:
-    """The lines of a shell block, those that go on joined."""
+    """The lines of a shell block, with continued lines joined."""
     for line in text.replace("\\\n", " ").splitlines():
         if line.strip() and not line.lstrip().startswith("#"):
             yield line.strip()

@@ -1,4 +1,4 @@
-"""Collects what the package says when something is wrong: its exceptions and its log."""
+"""Collects the package's messages about problems: its exceptions and its log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cosmosservice import errors
 
 PACKAGE = Path(errors.__file__).parent
-LOUD = {"warning", "error", "exception"}  # levels of the log that somebody should look at
+LOUD = {"warning", "error", "exception"}  # log levels that need attention
 CLASSES = {name for name in errors.__all__ if name.endswith("Error")}
 SHOWN = CLASSES | {"Problem", "UsageProblem", "UsageError", "BadParameter", "ValueError", "exit"}
 # ValueErrors there are caught where they are raised.
@@ -21,7 +21,7 @@ INNER = {"data_converters", "bodies.py"}
 class Message(NamedTuple):
     where: str
     kind: str
-    words: tuple[str, ...]  # what somebody would search for
+    words: tuple[str, ...]  # what a user would search for
 
 
 def messages() -> Iterator[Message]:
@@ -55,7 +55,7 @@ def _kind(function: ast.expr) -> str | None:
 
 
 def _pieces(node: ast.expr, tree: ast.Module) -> list[str]:
-    """The text between what is filled in."""
+    """The text between the placeholders."""
     if isinstance(node, ast.Constant):
         return re.split(r"%[a-z.]", node.value) if isinstance(node.value, str) else []
     if isinstance(node, ast.JoinedStr):
@@ -79,7 +79,7 @@ def _pieces(node: ast.expr, tree: ast.Module) -> list[str]:
 
 
 def _words(pieces: list[str]) -> tuple[str, ...]:
-    """The first words that are not filled in, and those of the longest piece."""
+    """The first words that are not placeholders, and those of the longest piece."""
     pieces = [piece for piece in pieces if re.search(r"[A-Za-z]{2,}", piece)]
     first = [piece for piece in pieces if len(re.findall(r"[A-Za-z]{2,}", piece)) >= 3][:1]
     longest = sorted(pieces, key=len)[-1:]

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md shows the tree as it is, and the places that it names are there."""
+"""CONTRIBUTING.md shows the real tree, and the places that it names exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-# Rooms that the page shows as a whole.
+# Folders that the page shows as a whole.
 CLOSED = {"memory", "artifacts", "explore", "cli"}
 
 
@@ -27,5 +27,5 @@ def test_the_places_to_change_something_exist():
     assert len(named) > 20
     folders = [ROOT, ROOT / "cosmosservice", ROOT / "cosmosservice/sessions/store"]
     lost = [name for name in named if not any((folder / name).exists() for folder in folders)]
-    # Beside what is there already.
+    # The table names it as the neighbour of a new service.
     assert set(lost) <= {"memory/"}

@@ -1,4 +1,4 @@
-"""What the first two pages show runs as a file, and line by line in a REPL."""
+"""The code on the first two pages runs as a file, and line by line in a REPL."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.docs.blocks import blocks
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md"]
-# A blank line ends each block, as the person does who pressed Enter after pasting it.
+# A blank line ends each block, like Enter after a paste.
 CODE = "".join(
     f"{block.text}\n" for page in PAGES for block in blocks(page) if block.kind == "python"
 )
 ENDS = "print('all of it')\n"
-# From 3.13 on, `python -m asyncio` takes a statement of several lines from a terminal alone, where
-# it reads a paste as a whole. The REPL that takes it from a pipe, line by line, is the plain one.
+# From 3.13 on, `python -m asyncio` accepts statements of several lines only from a terminal, where
+# it reads a paste as a whole. Only the plain REPL accepts them line by line from a pipe.
 REPL = ["-m", "asyncio"] if sys.version_info < (3, 13) else ["-i", "-"]
 
 

@@ -1,4 +1,4 @@
-"""The generated parts of the pages are what the code would generate now: else `make docs`."""
+"""The generated parts of the pages are up to date. If not, run `make docs`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from docs.generate.parts import PARTS
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in pages()}
 SHOWN = [(page, name) for page, text in TEXTS.items() for name in part_names(text)]
 DOCUMENTS = {name: page for page, name in SHOWN if name.startswith("document-")}
-# Of an event, what differs between the supported versions of ADK.
+# The parts of an event that differ between the supported versions of ADK.
 OF_ADKS_VERSION = {"node_info", "bytes", "sha256"}
 
 
@@ -46,7 +46,7 @@ def _document(markdown):
 
 
 def test_operations_cost_what_the_table_says():
-    """Give or take the few bytes in which ids and times, and versions of ADK, differ."""
+    """Except for the few bytes by which ids, times and versions of ADK differ."""
     (page,) = (page for page, shown in SHOWN if shown == "charges")
     rows = re.findall(r"^\| (.+?) \| ([\d,]+) \| ([\d.,]+) \|$", part(TEXTS[page], "charges"), re.M)
     shown = [(what, _number(requests), _number(units)) for what, requests, units in rows]

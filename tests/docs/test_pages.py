@@ -1,4 +1,4 @@
-"""What the pages show runs, and what they point to is there."""
+"""The code on the pages runs, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    registry = get_service_registry()  # a page shows how to register a service of one's own
+    registry = get_service_registry()  # a page shows how to register one's own service
     monkeypatch.setattr(registry, "_session_factories", dict(registry._session_factories))
 
 
@@ -61,6 +61,6 @@ def test_every_page_is_reached_from_a_front_page():
 
 
 def _anchors(page: Path) -> set[str]:
-    """As GitHub makes them from headings."""
+    """The anchors that GitHub makes from headings."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}

@@ -1,4 +1,4 @@
-"""The picture of the timeline shows what the command prints now: else `make pictures`."""
+"""The picture of the timeline is up to date with the command. If not, run `make pictures`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read is laid out for people: lines of prose have at most 120 characters."""
+"""Pages are easy to read as text: lines of prose have at most 120 characters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINK = re.compile(r"\]\([^)\s]+\)|https?://\S+")
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
-    """The numbered lines without code, tables, generated figures and the targets of links."""
+    """The numbered lines without code, tables, generated figures and link targets."""
 
     def blank(found: re.Match[str]) -> str:
         return "\n" * found[0].count("\n")

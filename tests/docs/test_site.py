@@ -1,4 +1,4 @@
-"""What the documentation site is made of. `make site` builds it."""
+"""The sources of the documentation site. `make site` builds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests that docs/testing.md shows pass, with nothing but the fixtures of the package."""
+"""The tests that docs/testing.md shows pass with only the fixtures of the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.docs.blocks import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
-# Tests without a loop, and those of anyio on asyncio, can use the fixtures as well.
+# Tests without a loop, and anyio tests on asyncio, can use the fixtures too.
 OTHERS = """
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

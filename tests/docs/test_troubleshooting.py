@@ -1,4 +1,4 @@
-"""Whoever searches docs/troubleshooting.md for a message finds it."""
+"""Every message can be found by a search in docs/troubleshooting.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way into the emulator: in process and over HTTP, with the asynchronous and the sync SDK."""
+"""Every way to reach the emulator: in process and over HTTP, with the async and the sync SDK."""
 
 import uuid
 
@@ -18,7 +18,7 @@ def emulator():
 
 @pytest.fixture(params=["in process", "http"])
 def way(request, emulator):
-    """Where a client connects to, and the transport it takes."""
+    """The endpoint that a client connects to, and its transport."""
     if request.param == "in process":
         yield emulator.endpoint, {"transport": emulator.async_transport()}
         return
@@ -66,7 +66,7 @@ def sync_container(sync_client):
 
 @pytest.fixture
 def new_container(database):
-    """Make a container with options of the test's own."""
+    """Makes a container with the test's own options."""
 
     async def make(path="/pk", **options):
         name = f"c-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""Requests made by hand, for what the SDK would never send."""
+"""Hand-made requests that the SDK would never send."""
 
 import base64
 import email.utils
@@ -11,7 +11,7 @@ from cosmos_emulator.messages import Request
 
 
 def signed(key, method, path, body=b"", **headers):
-    """A request with a valid signature; keywords are headers, with _ for -."""
+    """A request with a valid signature. Keywords are headers, with _ for -."""
     request = Request(method, path, {}, body)
     date = email.utils.formatdate(usegmt=True)
     parts = request.segments[: len(request.segments) // 2 * 2]
@@ -26,7 +26,7 @@ def signed(key, method, path, body=b"", **headers):
 
 
 def send(emulator, method, path, body=None, **headers):
-    """Send it; gives the status and the body."""
+    """Sends a request. Returns the status and the body."""
     data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     response = emulator.exchange(signed(emulator.key, method, path, data, **headers))
     return response.status, json.loads(response.body) if response.body else None

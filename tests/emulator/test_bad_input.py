@@ -1,4 +1,4 @@
-"""What no well-behaved client sends: a clear answer each, and nothing breaks."""
+"""Requests that no well-behaved client sends: each gets a clear answer, and nothing breaks."""
 
 import base64
 import hashlib

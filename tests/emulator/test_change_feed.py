@@ -1,4 +1,4 @@
-"""The change feed: what changed, once, in order, from where one left off."""
+"""The change feed: every change once, in order, from where the client left off."""
 
 import pytest
 

@@ -14,7 +14,7 @@ LITTLE = {
 
 
 def sized(kilobytes, item_id="a"):
-    """An item of so many KB as the client sends it."""
+    """An item of this many KB as the client sends it."""
     body = {"id": item_id, "pk": "x", "seq": 1, "text": ""}
     spare = kilobytes * 1024 - len('{"id":"a","pk":"x","seq":1,"text":""}')
     return {**body, "text": "t" * spare}
@@ -35,7 +35,7 @@ async def test_points_cost_what_is_published(little, charge, kilobytes, read, cr
     await little.create_item(sized(kilobytes), response_hook=charge)
     assert charge.value == pytest.approx(create + 0.2, abs=0.01)  # one indexed path
     await little.read_item("a", "x", response_hook=charge)
-    # What is stored is a little larger than what was sent: the service's own properties.
+    # The stored item is a little larger than the one sent: it has the server's own properties.
     assert read <= charge.value <= read * 1.1
 
 

@@ -1,4 +1,5 @@
-"""The server's clock: stamps, expiry and the Date of every answer go by it, wherever it is set."""
+"""The server's clock: timestamps, expiry and the Date of every answer follow it, wherever it is
+set."""
 
 from email.utils import parsedate_to_datetime
 

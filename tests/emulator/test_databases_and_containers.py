@@ -154,7 +154,7 @@ async def test_a_wrong_key_is_401(emulator):
 
 
 class Credential:
-    """An Entra ID credential whose token says nothing."""
+    """An Entra ID credential with an empty token."""
 
     async def get_token(self, *scopes, **kwargs):
         from azure.core.credentials import AccessToken

@@ -54,7 +54,7 @@ for n in range(int(sys.argv[2]), int(sys.argv[3])):
 
 
 def writer(path, first, last):
-    """Another process that creates items and says so."""
+    """Another process that creates items and reports them."""
     command = [sys.executable, "-c", WRITER, str(path), str(first), str(last)]
     here = str(Path(__file__).parent)
     return subprocess.Popen(

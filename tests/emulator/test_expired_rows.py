@@ -1,4 +1,4 @@
-"""Expired items are not only hidden: writes take them out of the file, a few looks at a time."""
+"""Expired items are not only hidden: writes delete them from the file, a few at a time."""
 
 import contextlib
 import sqlite3

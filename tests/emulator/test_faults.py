@@ -96,7 +96,7 @@ def test_a_rule_refuses_what_it_cannot_match():
 
 
 async def test_latency_lets_parallel_requests_overlap(container, emulator, monkeypatch):
-    """The latency of each ends when all have begun: one after the other they would never end."""
+    """The latency of each request ends when all have begun. Sequential requests would never end."""
     await create(container)
     await container.read_item("a", "x")  # now the client knows the container
     emulator.clear_requests()

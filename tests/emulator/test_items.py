@@ -101,7 +101,7 @@ async def test_numbers_are_doubles(container):
 
 @pytest.mark.parametrize("bad_id", ["a/b", "a\\b", "a?b", "a#b", "", "a" * 1024, 7, None])
 async def test_a_bad_id_is_refused(container, bad_id):
-    # In a batch: elsewhere the SDK checks or completes ids itself.
+    # In a batch: for single items, the SDK checks or completes ids itself.
     create = ("create", ({"id": bad_id, "pk": "x"},))
     assert await status_of(container.execute_item_batch([create], "x")) == 400
 

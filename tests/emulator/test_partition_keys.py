@@ -26,7 +26,7 @@ def test_keys_of_version_1_hash_as_the_sdk_hashes_them(value):
 @settings(deadline=None)
 @given(scalars.filter(lambda v: not isinstance(v, float) or (abs(v) < 1e21 and str(v) != "-0.0")))
 def test_keys_of_version_2_hash_as_the_sdk_hashes_them(value):
-    # But for -0.0, which is the same key as 0.
+    # Except -0.0, which is the same key as 0.
     theirs = PartitionKey("/pk")._get_effective_partition_key_string([value])
     mine = PartitionKeys.parse({"paths": ["/pk"], "kind": "Hash", "version": 2})
     assert mine.epk(key_text([value])) == theirs

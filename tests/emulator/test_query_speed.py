@@ -1,4 +1,4 @@
-"""Queries inside one partition read what they return, not the whole partition."""
+"""Queries within one partition read only what they return, not the whole partition."""
 
 import json
 
@@ -25,7 +25,7 @@ def ask(emulator, text, *parameters, **headers):
 
 
 class Steps:
-    """Counts what SQLite does, a hundred instructions of its machine at a time."""
+    """Counts SQLite's work, in units of a hundred virtual machine instructions."""
 
     def __init__(self, emulator):
         self._connection = emulator._storage._connection
@@ -88,7 +88,7 @@ def filled(emulator):
     ],
 )
 def test_a_few_items_of_a_long_partition_cost_a_few_steps(filled, text, parameters, expected):
-    ask(filled, text, *parameters)  # makes the index that it needs
+    ask(filled, text, *parameters)  # creates the index that it needs
     steps, found = Steps(filled).of(lambda: ask(filled, text, *parameters))
     assert found == [f"{n:05}" for n in expected]
     everything, _ = Steps(filled).of(lambda: ask(filled, "SELECT * FROM c WHERE c.deep.a >= 0"))

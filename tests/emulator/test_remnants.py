@@ -33,7 +33,7 @@ def opened(path, **options):
 
 
 def marks_in(path):
-    """What can be found in the file and beside it, whoever wrote it."""
+    """The marks in the file and the files beside it, whoever wrote them."""
     return {
         mark for file in path.parent.iterdir() for mark in MARK.findall(file.read_bytes())
     }  # fmt: skip
@@ -45,7 +45,7 @@ def document(number, pk, size):
 
 
 def churn(container, chance, steps):
-    """Create, replace and delete at random; gives the marks that are still stored."""
+    """Creates, replaces and deletes at random. Returns the marks that are still stored."""
     stored = {}
     for number in range(steps):
         size = chance.choice([20, 200, 900, 3000, 20_000])

@@ -1,4 +1,5 @@
-"""Replicas that lag: what a client may see that did not write it, and what brings it up to date."""
+"""Replicas that lag: what clients other than the writer may see, and what brings them up to
+date."""
 
 import itertools
 import math
@@ -16,7 +17,7 @@ IF_NONE_MATCH = MatchConditions.IfModified
 
 
 class World:
-    """One emulator, and clients that know nothing of each other."""
+    """One emulator, and clients that are independent of each other."""
 
     def __init__(self, emulator, enter):
         self.emulator = emulator
@@ -38,7 +39,7 @@ class World:
 
 @pytest.fixture
 async def world():
-    """Make a world with replicas of the test's own."""
+    """Makes a world with the test's own replicas."""
     emulators, clients = [], []
 
     async def enter(client):
@@ -329,7 +330,7 @@ async def test_all_can_be_held_but_one(world):
 
 
 class Ticks:
-    """A time that passes only when it is told to."""
+    """A clock that advances only when told to."""
 
     now = 0.0
 
@@ -380,7 +381,7 @@ async def test_a_replica_shows_exactly_the_state_at_which_it_was_held(
             await writer.upsert_item(document)
             model[place] = step
         elif kind == "batch":
-            # Twice in one transaction: nobody may ever see what was in between.
+            # Twice in one transaction: no reader may ever see the state in between.
             operations = [("upsert", ({**document, "n": -1},)), ("upsert", (document,))]
             await writer.execute_item_batch(operations, place[1])
             model[place] = step

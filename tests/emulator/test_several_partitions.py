@@ -1,4 +1,4 @@
-"""Containers with several physical partitions: the SDK merges what they answer, as on Azure."""
+"""Containers with several physical partitions: the SDK merges their answers, as on Azure."""
 
 import json
 import random
@@ -92,7 +92,7 @@ def rows(found):
 
 
 def same(one, several, text):
-    """Without an order, ranges come one after another."""
+    """Equal. Without an ORDER BY, ranges come one after another."""
     if "ORDER BY" not in text:
         one, several = sorted(one, key=json.dumps), sorted(several, key=json.dumps)
     assert several == one

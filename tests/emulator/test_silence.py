@@ -1,4 +1,4 @@
-"""Servers that are silent, answers that never end, half a body: faults like the others."""
+"""Silent servers, answers that never end, half a body: faults like the others."""
 
 import asyncio
 import contextlib

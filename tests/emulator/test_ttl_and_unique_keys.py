@@ -1,4 +1,4 @@
-"""Items that expire, and values that may occur once."""
+"""Items that expire, and values that must be unique."""
 
 import pytest
 from azure.cosmos import exceptions

@@ -1,4 +1,4 @@
-"""Files of older versions: upgraded when opened, with a backup beside them."""
+"""Files of older versions: they are upgraded when opened, with a backup beside them."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ CREATE TABLE items_1 (
 CREATE INDEX items_1_by_lsn ON items_1 (lsn);
 INSERT INTO containers VALUES (1, 'AQAAAIAAAAI=', 2);
 """
-# The later ones, where a batch has one LSN and many versions.
+# Later files of format 1, where a batch has one LSN and many versions.
 LATER = """
 CREATE TABLE containers (
     num INTEGER PRIMARY KEY AUTOINCREMENT, rid TEXT NOT NULL UNIQUE,

@@ -14,7 +14,7 @@ from tests.explore.support import Visitor
 
 @pytest.fixture
 async def visit(emulator):
-    """`visit(**options)`: a page that is served on the test's own emulator, and its visitor."""
+    """`visit(**options)`: serves the page on the test's own emulator, and returns its visitor."""
     async with AsyncExitStack() as stack:
 
         async def open_page(*, companions=False, **options):

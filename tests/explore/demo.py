@@ -1,5 +1,5 @@
-"""Conversations to look at: several apps, tools, thoughts, errors, images, artifacts, memories and
-languages. `python -m tests.explore.demo` serves them, and goes on talking."""
+"""Conversations for the page: several apps, tools, thoughts, errors, images, artifacts, memories
+and languages. `python -m tests.explore.demo` serves them, and keeps appending."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ async def others(service, now, count):
 
 
 async def fill(service, companions, *, count=34):
-    """The session to begin with."""
+    """Fills the store. Returns the session to begin with."""
     now = time.time()
     await others(service, now, count)
     gone, talk = await begin(service, "support", "radia", "by-mistake", now - 5 * HOUR)

@@ -1,4 +1,4 @@
-"""A visitor of the page, and how people read it."""
+"""A visitor of the page, and the page as people read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 
 class Visitor:
-    """Somebody with a browser that has opened the page."""
+    """A user whose browser has opened the page."""
 
     def __init__(self, http, address, explorer, service, companions, meter):
         self.http, self.explorer, self.service = http, explorer, service

@@ -1,4 +1,4 @@
-"""What users and models wrote is shown as text, wherever it appears."""
+"""Content of users and models is shown as text, wherever it appears."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_harmless(page):
         for name in ("href", "src", "action"):
             assert re.match(r"/|#|data:", attributes.get(name) or "/")
     assert "<img src=x" not in page
-    shown = re.sub(r'value="[^"]*"', "", page)  # fields send back what they were given
+    shown = re.sub(r'value="[^"]*"', "", page)  # input fields send back what they contain
     for hidden in "\x1b\u202e\u2066":
         assert hidden not in shown
     return True

@@ -1,4 +1,4 @@
-"""The list of sessions of all apps and users."""
+"""The list of the sessions of all apps and users."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_deleted_sessions_are_listed_apart_and_can_be_read(visit):
 
 
 async def test_every_session_is_on_exactly_one_page(visit):
-    """Also those that differ in nothing but their app, and those with the same time."""
+    """Also sessions that differ only in their app, and sessions with the same time."""
     visitor = await visit()
     wanted = set()
     for number in range(30):

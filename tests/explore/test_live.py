@@ -1,4 +1,4 @@
-"""Open pages are told what is new, from the feed."""
+"""Open pages get new events from the feed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Stream:
 
 @asynccontextmanager
 async def stream(visitor, path="/", **parameters):
-    """That of a page."""
+    """The stream of a page."""
     page = await visitor.get(path, **parameters)
     address = html.unescape(re.search(r'data-live="([^"]*)"', page)[1])
     async with visitor.http.get(visitor.origin + address) as response:
@@ -133,7 +133,7 @@ async def test_a_store_that_cannot_be_read_at_first_is_waited_for(visit, emulato
     async with stream(visitor, "/session", **names(session)) as told:
         await told.next("waiting")
         await told.next("live")
-        assert await told.next("changed") == {}  # nobody knows what was missed
+        assert await told.next("changed") == {}  # what was missed is unknown
         await visitor.service.append_event(session, event("one"))
         assert list((await told.next("changed")).values()) == [1]
 

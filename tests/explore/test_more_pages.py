@@ -1,4 +1,4 @@
-"""A user, the plots, memories and artifacts, and the command."""
+"""The pages of a user, plots, memories and artifacts, and the command."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(
     script = b"<script>alert(1)</script>"
     for name, kind, data in (
         ("cup.png", "image/png", b"\x89PNG"),
-        ("page.png", "text/html", script),  # its name is not what it is
+        ("page.png", "text/html", script),  # its name does not match its content
         ("large.bin", "application/octet-stream", bytes(3_000_000)),
     ):
         part = types.Part(inline_data=types.Blob(mime_type=kind, data=data))

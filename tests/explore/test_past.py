@@ -1,5 +1,5 @@
-"""The state at any point of a session is what the service itself says of it, and few events tell
-it."""
+"""The state at any point of a session is what the service itself returns, and takes few events to
+compute."""
 
 from __future__ import annotations
 

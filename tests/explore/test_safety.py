@@ -96,7 +96,7 @@ async def test_it_only_reads_unless_it_is_told_to_write(visit):
 
 
 async def test_looking_repairs_renews_and_completes_nothing(visit, emulator):
-    """Not even what the process that wrote it has left to be done."""
+    """Not even work that the writing process has left undone."""
     writer = CosmosSessionService.embedded(emulator)
     session = await writer.create_session(
         app_name="shop", user_id="ada-xyzzy", session_id="first", ttl=3600

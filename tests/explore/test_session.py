@@ -139,7 +139,7 @@ async def test_a_deleted_session_shows_its_state_too(visit):
 async def test_a_long_session_is_read_a_page_at_a_time(visit, emulator):
     writer = await visit()
     session = await long_session(writer.service, 130)
-    visitor = await visit()  # a process that has nothing of it in memory
+    visitor = await visit()  # a process with empty caches
     newest = await visitor.get("/session", **names(session))
     assert "message 130." in newest
     assert "message 80." not in newest

@@ -12,12 +12,12 @@ from tests.model.checker import Result
 from tests.model.report import describe_result
 from tests.model.suite import SCENARIOS, scenario
 
-# They take longest: begun first, so that no process waits for one of them at the end.
+# The longest ones start first, so that no process waits for one of them at the end.
 LARGEST = ("S10", "R12", "S11", "P11b", "E3c", "L4c", "L5b", "L4b")
 
 
 def check(left_out: tuple[str, ...], limit: int, name: str) -> tuple[str, Result, bool]:
-    """The result of a scenario, and whether something is wrong with it."""
+    """Runs a scenario. Returns the result, and whether something is wrong with it."""
     case = scenario(name, *left_out)
     result = case.check(limit)
     return name, result, result.truncated or bool(set(result.violations) - case.residues)

@@ -1,21 +1,21 @@
 """An explicit-state model checker for protocols written as Python generators.
 
-Every `yield` of a process is one atomic remote operation, or a "par" group whose members are
-atomic each and complete in any order. A process is compiled lazily into an automaton: a node is
-the frozen content of the generator's frames (position and local variables), a transition is a
-server response. So a global state (store, session tokens, ghost, nodes, budgets) is hashable and
-met once only. The search is breadth first: the trace of a violation is a shortest one.
+Every `yield` of a process is one atomic remote operation, or a "par" group whose members are each
+atomic and complete in any order. A process is compiled lazily into an automaton: a node is the
+frozen content of the generator's frames (position and local variables), a transition is a server
+response. So a global state (store, session tokens, ghost, nodes, budgets) is hashable and is
+visited only once. The search is breadth first: the trace of a violation is a shortest one.
 
 Rules for process code: no `for` loop and no temporary on the stack across a `yield`
 (always `reply = yield op`); locals are plain data; a local that is no longer needed is set to
 None before the next `yield`, or it multiplies the states.
 
-What may go wrong: a process stops for good (crash); a write commits, its reply is lost and the
-identical request is sent again later (lost reply); a process reads any snapshot that is not older
-than its session token (stale); clocks are apart; documents with a ttl expire.
+What may go wrong: a process stops for good (crash). A write commits, its reply is lost, and the
+identical request is sent again later (lost reply). A process reads any snapshot that is not older
+than its session token (stale). Clocks differ. Documents with a ttl expire.
 
-Session tokens are per range: the partitions of the store that share one (`range_of`). The answer
-to a write, also one that says 404, 409 or 412, brings the token of its range up to date.
+Session tokens are per range: a range is the set of partitions that share a token (`range_of`).
+Every answer to a write, including 404, 409 and 412, brings the token of its range up to date.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ STOPPED = -1
 
 
 class Handle:
-    """What a process knows of itself: its name, and the marks by which it tells what it does.
+    """The process as its own code sees it: its name, and the marks by which it reports what it
+    does.
 
     `start` marks take effect with the next operation, `end` marks with the one just completed.
     """
@@ -53,7 +54,8 @@ class Handle:
 
 @dataclass
 class Process:
-    """One participant: `body(handle)` is its generator; it begins when all of `after` ended."""
+    """One participant. `body(handle)` is its generator, which begins when all of `after` have
+    ended."""
 
     name: str
     body: Callable[[Handle], Iterator]
@@ -61,13 +63,13 @@ class Process:
     crash: bool = False
     lost_reply: bool = False
     stale: bool = False
-    clock: int | None = None  # stands still
-    offset: int = 0  # what its clock shows beyond the server's
+    clock: int | None = None  # does not advance
+    offset: int = 0  # how far its clock is ahead of the server's
 
 
 def range_of(partition: str) -> str:
-    """The real partition that a partition of the model is a part of: session documents and the
-    user's state share one, the records and bodies of a session another."""
+    """The real partition that contains a partition of the model. Session documents and the user's
+    state share one. The records and bodies of a session share another."""
     kind, number = partition.rstrip("0123456789"), partition.lstrip("abcdefghijklmnopqrstuvwxyz")
     return {"session": "user", "body": "log" + number, "log": "log" + number}.get(kind, kind)
 
@@ -97,7 +99,7 @@ def _freeze(value):
 
 
 def _frames(generator):
-    """Position and locals of a generator and of those it delegates to."""
+    """Position and locals of a generator and of the generators that it delegates to."""
     key = []
     while generator is not None and getattr(generator, "gi_frame", None) is not None:
         frame = generator.gi_frame
@@ -112,7 +114,7 @@ def _frames(generator):
 
 
 class Automaton:
-    """A process as nodes and transitions, built as far as the search needs it."""
+    """A process as nodes and transitions, built only as far as the search needs."""
 
     def __init__(self, process: Process):
         self.name, self.body = process.name, process.body
@@ -136,7 +138,8 @@ class Automaton:
         return tuple(handle.ends), node
 
     def step(self, node: Node, response) -> tuple[tuple, Node]:
-        """The end marks and the node that follow a response; replays the process when it is new."""
+        """The end marks and the node that follow a response. Replays the process if the response is
+        new."""
         known = node.next.get(response)
         if known is None:
             handle = Handle(self.name)
@@ -159,7 +162,7 @@ class Result:
 
 
 class _Interned:
-    """Numbers for large values, so that states are small."""
+    """Numbers that stand for large values, to keep states small."""
 
     def __init__(self):
         self._ids: dict[Any, int] = {}
@@ -350,7 +353,7 @@ class Explorer:
         return token
 
     def _listed(self, store, tokens, i, op, clock):
-        """A query over several partitions, each as old as its token allows."""
+        """A query over several partitions. Each may be as old as its token allows."""
         names = op[1]
         snapshots = [
             range(tokens[i][self.partition[name]], len(store[name]))
@@ -366,7 +369,7 @@ class Explorer:
             yield ("ok", tuple(found)), store, _with(tokens, i, token), False
 
     def _check_termination(self, followers, endings):
-        """From every state some continuation ends all processes: no deadlock, no livelock."""
+        """Every state has a continuation in which all processes end: no deadlock, no livelock."""
         leading: list[list[int]] = [[] for _ in self.states]
         for number, follow in enumerate(followers):
             for reached in follow:

@@ -1,4 +1,4 @@
-"""Clocks that disagree: stamps (C…), and sessions with a ttl (T…)."""
+"""Clocks that disagree (C…), and sessions with a ttl (T…)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Erasing: events become stubs, bodies go, a user's state leaves a stamp.
+"""Erasing: events become stubs, bodies are deleted, and a user's state leaves a stamp.
 
-Erasure goes by partition, not by what a session document knows: everything that is stored under the
-session's name and is dead. What is dead: an incarnation that is being purged; all places up to
-the revision of a document that is; and what was found *before* the session document was
-read and is not of its incarnation.
+Erasure goes by partition, not by what a session document knows. It erases everything that is stored
+under the session's name and is dead. Dead are: an incarnation that is being purged; all places up
+to the revision of a document that is being purged; and what was found *before* the session document
+was read and is not of its incarnation.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tests.model.store import EMPTY, Frozen
 
 
 def content(rules, sid, probed, place=(1, "")):
-    """What is stored of a session's content, as (version, document): events, then bodies. A read
-    may be old, so a probe comes first."""
+    """The stored content of a session, as (version, document): events, then bodies. A read may be
+    stale, so a probe comes first."""
     if not probed and not rules.without("erasure probes first"):
         yield from probe("log" + sid, place)
     found = yield ("scan", "log" + sid)
@@ -26,7 +26,8 @@ def content(rules, sid, probed, place=(1, "")):
 
 
 def is_dead(entry, doc, found):
-    """Whether a purge that this document announces ends it, whatever has happened since."""
+    """Whether the purge that this document announces includes the entry, whatever has happened
+    since."""
     incarnations = {doc.incarnation}
     incarnations |= {e[1].incarnation for e in found if 0 < e[1].seq <= doc.revision}
     if entry[1].seq:
@@ -35,7 +36,7 @@ def is_dead(entry, doc, found):
 
 
 def remove(rules, sid, todo):
-    """Replaces events by stubs, which keep their places taken; deletes bodies."""
+    """Replaces events by stubs, which keep their places taken, and deletes bodies."""
     while todo:
         (version, rec), todo = todo[0], todo[1:]
         if not rec.seq:
@@ -50,7 +51,8 @@ def remove(rules, sid, todo):
 
 
 def erase(rules, sid, doc, etag):
-    """Complete a purge that the session document announces: stubs for events, then the document."""
+    """Completes a purge that the session document announces: stubs for events, then the
+    document."""
     probed = False
     while True:
         found = todo = others = now = None
@@ -64,7 +66,8 @@ def erase(rules, sid, doc, etag):
         if others and rules.without("strangers wait for the document"):
             todo += others
         elif others and not rules.without("erasure goes by partition"):
-            # Left by a session whose document expired, or written by one that was created since.
+            # Left by a session whose document expired, or written by a session that was created
+            # since.
             yield from confirm(sid)
             now = yield ("read", "session" + sid, "s")
             now = now[2] if now[0] == "ok" else None
@@ -83,8 +86,8 @@ def erase(rules, sid, doc, etag):
 
 
 def sweep(rules, sid):
-    """Erase what is left in the partition of a session that has no document, or a purged one. Says
-    whether there was anything."""
+    """Erases what is left in the partition of a session that has no document, or a purged one.
+    Returns whether there was anything."""
     if rules.without("erasure goes by partition"):
         return False
     erased = probed = False
@@ -108,7 +111,7 @@ def sweep(rules, sid):
 
 
 def erase_predecessors(rules, sid, doc, last):
-    """What a re-created session left of its predecessors: every place up to `last`."""
+    """Erases what a re-created session left of its predecessors: every place up to `last`."""
     probed = False
     while True:
         found = None
@@ -121,9 +124,9 @@ def erase_predecessors(rules, sid, doc, last):
 
 
 def erase_state(rules, newest):
-    """Erase the user's state. `newest`: the highest stamp among what was erased before.
+    """Erases the user's state. `newest` is the highest stamp among what was erased before.
 
-    A stub with the stamp of the erasure stays: changes that are older and still under way in some
+    A stub with the stamp of the erasure stays: older changes that are still under way in some
     process must not come back.
     """
     now = yield ("now",)

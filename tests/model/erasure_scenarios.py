@@ -1,4 +1,4 @@
-"""Erasure that holds: what is still under way, what nobody's document names (E…)."""
+"""Complete erasure: of changes under way, and of content that no document names (E…)."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def E2b(rules):
     return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], store)
 
 
-# ------------------------------------------------------------------ what no document names
+# ------------------------------------------------------------------ content without a document
 
 
 def _expired(rules):
-    """The document of a session has expired, its events have not."""
+    """The document of a session has expired, but its events have not."""
     return stored(rules, {"1": (None, event(1, "y", "a0"), event(2, "z", "a0"))})
 
 

@@ -1,7 +1,7 @@
 """The initial state in the log: a session's first event carries the state before it.
 
-So the log alone tells everything. Here is what append, delete and restore do about that; what else
-they must do is modelled elsewhere. The state that a session was created with is INITIAL.
+So the log alone is complete. This module has the parts of append, delete and restore that concern
+it. Other modules have the rest. INITIAL is the state that the session was created with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INITIAL = Frozen(j=0, k=0)
 
 def get(rules, proc):
     """A session object: incarnation, place, and whether the session is new; None if there is none.
-    It is new as long as it has no event, whatever else its log has."""
+    A session is new until it has an event, whatever other records its log has."""
     reply = yield ("read", "session1", "s")
     found = yield ("query", "log1")
     doc = reply[2] if reply[0] == "ok" else None
@@ -41,14 +41,15 @@ def get(rules, proc):
 
 
 def state_before(rules, held):
-    """The state that the session was created with; None if it has gone on since."""
+    """The state that the session was created with; None if it has changed since."""
     confirmed = rules.without("a document that does not show is confirmed")
     while True:
         reply = yield ("read", "session1", "s")
         doc = reply[2] if reply[0] == "ok" else None
         reply = None
         if doc is not None and doc.incarnation == held.incarnation:
-            # It may be late, as seen from the session object: marks do not change the state.
+            # The document may be late compared with the session object: marks do not change the
+            # state.
             late = doc.revision < held.n and rules.without("marks do not change the state")
             return doc.state if doc.revision <= held.n and not late else None
         doc = None
@@ -59,7 +60,7 @@ def state_before(rules, held):
 
 
 def append(rules, proc, held, key, rebase=False):
-    """Set a key; the event is called as the process."""
+    """Sets a key. The event has the name of the process."""
     before, n = None, held.n
     if held.new:
         before = yield from state_before(rules, held)
@@ -86,7 +87,7 @@ def append(rules, proc, held, key, rebase=False):
 
 
 def appends(rules, key, held=None, rebase=False):
-    """From a session object that somebody holds, or from one that is read now."""
+    """Appends from the given session object, or from one that is read now."""
 
     def body(proc):
         session = held
@@ -123,8 +124,8 @@ def deletes_and_restores(rules):
 
 
 class LogTellsEverything:
-    """N1: the first event carries the initial state; N2: no other event carries any; N3: what the
-    document shows is what the log tells."""
+    """N1: the first event carries the initial state; N2: no other event carries any; N3: the
+    document shows what the log says."""
 
     def __init__(self, store: Frozen, stale: frozenset[str] = frozenset()):
         pass

@@ -1,4 +1,4 @@
-"""Forks, and who races with them (F…). Session 1 is the source, session 2 the fork f0."""
+"""Races with forks (F…). Session 1 is the source, session 2 the fork f0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.model.store import Frozen
 
 
 def source_with(rules, *event_ids):
-    """The source has these events; there is no other session."""
+    """The source has these events. There is no other session."""
     records = [event(i, e, "a0") for i, e in enumerate(event_ids, 1)]
     doc = session_document("a0", revision=len(records), shows=event_ids)
     return stored(rules, {"1": (doc, *records), "2": (None,)})
@@ -38,7 +38,7 @@ def forking_document(n):
 
 
 def begun(rules, *event_ids):
-    """Somebody began a fork and died."""
+    """A process began a fork and died."""
     store = source_with(rules, *event_ids)
     return store.put("session2", (Frozen({"s": (1, forking_document(len(event_ids)))}),))
 
@@ -52,7 +52,7 @@ def deletes_and_purges(rules, sid="1"):
 
 
 def at_the_end(rules, *ps):
-    """Everything is read once more."""
+    """Reads everything once more."""
     return [*ps, reader_at_rest(rules, *ps, sids="21")]
 
 

@@ -1,10 +1,11 @@
 """Forks: a new session with the events of another one up to a point.
 
-The new document comes first, with the status `forking`: it names its source, the point and the
+The new document comes first, with the status `forking`. It names its source, the point and the
 number of events. Then the events are copied to the places 1, 2 … of its log, and it becomes active.
-Whoever finds `forking` completes it or, if events of the source are gone, announces a purge.
+Any process that finds `forking` completes the fork. If events of the source are gone, it announces
+a purge.
 
-The copy of an event z is called "f:z" here, so that the two are told apart.
+The copy of an event z is called "f:z" here, to tell the two apart.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ GONE_FOR_GOOD = ("purging", "purged")
 
 
 def fork(rules, proc, source, target, incarnation):
-    """Outcome: ok; exists (the target's id is taken); notfound (no source); ended (the source was
-    erased, or the new session was, before the fork was complete)."""
+    """Outcome: ok; exists (the target's id is taken); notfound (no source); ended (the source or
+    the new session was erased before the fork was complete)."""
     reply = records = doc = None
     outcome = None
     reply = yield ("read", "session" + source, "s")
@@ -55,7 +56,7 @@ def fork(rules, proc, source, target, incarnation):
             if doc is None or doc.incarnation != incarnation:
                 outcome = "exists"
             elif doc.status != "forking" and not rules.without("only what is forking is copied to"):
-                # The answer to our create was lost, and somebody else has gone on since.
+                # The answer to our create was lost, and another process has continued since.
                 outcome = "ended" if doc.status in ("purging", "purged") else "ok"
             if rules.without("own fork is recognised"):
                 outcome = "exists"
@@ -68,7 +69,7 @@ def fork(rules, proc, source, target, incarnation):
 
 
 def copies(sid, doc, records):
-    """Puts the events into the new log. A place that is taken was filled by somebody else."""
+    """Copies the events into the new log. A place that is taken was filled by another process."""
     i = 0
     while i < len(records):
         rec = records[i]
@@ -79,7 +80,8 @@ def copies(sid, doc, records):
 
 
 def copy(rules, sid, doc, etag, records):
-    """Copies the events and makes the document active: ok, or ended if the fork was erased."""
+    """Copies the events and makes the document active. Outcome: ok, or ended if the fork was
+    erased."""
     yield from copies(sid, doc, records)
     incarnation = doc.incarnation
     new = tuple(record("event", "", 0, r.event_id, 0, r.session) for r in records)
@@ -97,7 +99,7 @@ def copy(rules, sid, doc, etag, records):
     doc = done[2] if done[0] == "ok" else None
     done = None
     if doc is not None and doc.incarnation == incarnation and doc.status not in GONE_FOR_GOOD:
-        return "ok"  # completed by somebody else
+        return "ok"  # completed by another process
     doc = None
     if not rules.without("a forker erases what it copied in vain"):
         yield from sweep(rules, sid)
@@ -105,7 +107,7 @@ def copy(rules, sid, doc, etag, records):
 
 
 def complete(rules, sid, doc, etag):
-    """Finishes a fork that the document announces, or ends it if events of its source are gone."""
+    """Completes a fork that the document announces, or ends it if events of its source are gone."""
     source = doc.source
     if not rules.without("a helper probes the source first"):
         yield from probe("log" + source.sid, (1, source.incarnation))
@@ -122,7 +124,7 @@ def complete(rules, sid, doc, etag):
 
 
 def finish(rules, sid, doc, etag):
-    """What the document announces, whoever meets it."""
+    """Completes what the document announces, for any process that finds it."""
     if doc.status == "restoring":
         yield from finish_restore(rules, sid, doc, etag)
     else:

@@ -1,4 +1,4 @@
-"""Ghost variables: what was promised so far, followed beside the processes.
+"""Ghost variables: what has been promised so far, tracked alongside the processes.
 
 An incarnation has *lives*: life 0 until it is deleted, life 1 after the first restore, and so on.
 """
@@ -9,7 +9,7 @@ from tests.model.store import EMPTY, Frozen, document, documents
 
 
 def content_of(store: Frozen, sid: str) -> frozenset:
-    """The ids of all events and bodies that are stored of a session."""
+    """The ids of all stored events and bodies of a session."""
     found = documents(store, "log" + sid)
     found += documents(store, "body" + sid) if "body" + sid in store else []
     return frozenset((d.kind, d.event_id) for d in found if d.kind in ("event", "body"))
@@ -21,7 +21,7 @@ def _states(store: Frozen) -> list:
 
 
 def history(store: Frozen) -> Frozen:
-    """The ghost of a store in which everything stored was acknowledged long ago."""
+    """The ghost of a store whose whole content was acknowledged long ago."""
     created, dead, lives, seen, lost = {}, {}, {}, {}, set()
     writers = {w for doc in _states(store) for _, w in doc.stamps.values()}
     for partition in store:
@@ -61,11 +61,11 @@ def history(store: Frozen) -> Frozen:
         running=EMPTY,  # (process, operation) -> what it knew when it began
         incarnations=Frozen(seen),
         won=EMPTY,  # (incarnation, marker) -> event appended from it
-        lost=frozenset(lost),  # places whose documents were removed before it all began
+        lost=frozenset(lost),  # places whose documents were removed before the start
         erased=frozenset(),  # events whose user state was erased together with their session
-        completed=frozenset(),  # incarnations of forks that were active once
-        ended=frozenset(),  # incarnations of forks that never will be
-        forgotten=frozenset(),  # all events begun before the erasure: their user state may be gone
+        completed=frozenset(),  # incarnations of forks that have been active
+        ended=frozenset(),  # incarnations of forks that will never be active
+        forgotten=frozenset(),  # events begun before the erasure: their user state may be gone
     )
 
 
@@ -74,7 +74,7 @@ def without_key(mapping: Frozen, key) -> Frozen:
 
 
 class Ghost:
-    """Follows the processes; `Invariants` says what must hold."""
+    """Tracks the processes. `Invariants` defines what must hold."""
 
     def __init__(self, store: Frozen, stale: frozenset[str] = frozenset()):
         self._history, self._stale = history(store), stale
@@ -83,7 +83,7 @@ class Ghost:
         return self._history
 
     def apply(self, ghost, marks, process, op, before, after):
-        """The ghost after one step, and the invariants this step broke."""
+        """The ghost after one step, and the invariants that the step broke."""
         if not marks and before is after:
             return ghost, ()
         broken: list[tuple[str, str]] = []
@@ -134,7 +134,7 @@ class Ghost:
 
     @staticmethod
     def _live(ghost, store, sid):
-        """(incarnation, life) of the session if the log says that it lives."""
+        """(incarnation, life) of the session if it is alive according to the log."""
         doc = document(store, "session" + sid, "s")
         if doc is None or doc.incarnation in ghost.dead:
             return None

@@ -1,9 +1,9 @@
-"""What must hold, over the ghost variables.
+"""The invariants over the ghost variables.
 
-The numbers follow the guarantees G1 to G10; I11 is the consistent snapshot of G4, I12 the life of
-a session document, I13 the completeness of a purge, I14 what restore says, I15 that erased state
-stays erased, I16 the completeness of a reading of the whole log, I17 that a reported hole is one,
-I18 that a fork is whole, and is what it said.
+The numbers follow the guarantees G1 to G10. The others are: I11, the consistent snapshot of G4;
+I12, the life of a session document; I13, a purge is complete; I14, what restore reports; I15,
+erased state stays erased; I16, reading the whole log is complete; I17, a reported hole is one; I18,
+a fork is whole, and is what was reported.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ TRANSITIONS = {
     ("active", "deleted"),
     ("deleted", "restoring"),
     ("restoring", "active"),
-    ("restoring", "deleted"),  # restored and deleted again before anybody wrote the document
+    ("restoring", "deleted"),  # restored and deleted again before any process wrote the document
     ("deleted", "purging"),
     ("purging", "purged"),
     ("forking", "active"),
     ("forking", "purging"),
-    # What it replaced is erased: only the mark that says so goes.
+    # What it replaced is erased: only the mark of that is removed.
     ("deleted", "deleted"),
     ("restoring", "restoring"),
 }
@@ -52,7 +52,7 @@ class Invariants(Ghost):
             if new.event_id in ghost.rejected:
                 broken.append(("I5-trace", f"rejected {new.event_id} is in the log"))
             if inc in ghost.dead and new.event_id[:2] == "f:":
-                pass  # of a fork that was ended: it must not stay, see `at_rest`
+                pass  # copied into a fork that was ended: it must not stay, see `at_rest`
             elif inc in ghost.dead:
                 broken.append(
                     ("I6-append-after-tombstone", f"{new.event_id} at {new.seq} of dead {inc}")
@@ -112,7 +112,7 @@ class Invariants(Ghost):
 
     @staticmethod
     def _forked(ghost, log, old, new, after, broken):
-        """A fork is complete, or ended."""
+        """A fork is complete, or was ended."""
         inc, source = old.incarnation, old.source
         there = documents(after, "log" + source.sid)
         there = [r for r in there if r.incarnation == source.incarnation and r.kind == "event"]
@@ -333,8 +333,9 @@ class Invariants(Ghost):
         return ghost
 
     def _iterate_end(self, ghost, process, store, broken, sid, incarnation, event_ids):
-        """Complete, or an error, also for a process whose reads are old. `incarnation`: of what it
-        delivered; None if it says that there is no session, or that it was deleted meanwhile."""
+        """Complete, or an error, also for a process with stale reads. `incarnation` is that of the
+        delivered events; None if the process reports that there is no session, or that it was
+        deleted meanwhile."""
         (live, known), ghost = self._known(ghost, process, "iterate")
         if live is None:
             return ghost
@@ -374,10 +375,10 @@ class Invariants(Ghost):
             broken.append(("I13-unerased", f"predecessors were purged, but {left} are stored"))
         return ghost
 
-    # -------------------------------------------------------------- all is quiet
+    # -------------------------------------------------------------- all processes have ended
 
     def at_rest(self, ghost, store):
-        """After everybody ended, repairs included: no committed delta is lost."""
+        """After all processes have ended, including repairs: no committed delta is lost."""
         broken = []
         for sid in sorted(p.removeprefix("body") for p in store if p.startswith("body")):
             doc = document(store, "session" + sid, "s")

@@ -1,7 +1,7 @@
 """Replicas that lag, each container on its own (L…), and documents that are really gone (D…).
 
-A stale process reads, of each range, any version that is not older than its session token. The past
-of the store holds every earlier version.
+A stale process may read, in each range, any version that is not older than its session token. The
+past of the store holds every earlier version.
 """
 
 from __future__ import annotations

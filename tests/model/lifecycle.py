@@ -1,6 +1,6 @@
-"""Restore and purge: both are announced in the session document first, by If-Match.
+"""Restore and purge: both are first announced in the session document, with If-Match.
 
-So the document decides between restore, purge and re-creation, and whoever meets an announced
+So the document decides between restore, purge and re-creation. Any process that finds an announced
 restore or purge completes it (`finish_restore`, `erase`).
 """
 
@@ -22,9 +22,9 @@ from tests.model.store import EMPTY
 
 
 def restore(rules, proc, sid):
-    """Bring a deleted session back.
+    """Restores a deleted session.
 
-    Outcome: restored; active (it was not deleted); recreated (somebody created the id again
+    Outcome: restored; active (it was not deleted); recreated (another process created the id again
     meanwhile); notfound (there is none, or it was purged).
     """
     proc.start("restore", sid)
@@ -88,13 +88,13 @@ def restore(rules, proc, sid):
 
 
 def purge(rules, proc, sid, insist=False):
-    """Erase a deleted session for good; may be called again to go on where another stopped. One
-    that has no document, or a purged one, is swept: its document may have expired, or an upload
-    that was under way may have come after the purge.
+    """Erases a deleted session for good. May be called again to continue an interrupted purge. A
+    session with no document, or a purged one, is swept: its document may have expired, or an upload
+    that was under way may have arrived after the purge.
 
-    Outcome: done; active (it is not deleted, nothing was touched). With `insist` a session that is
-    not deleted, or was restored meanwhile, is deleted first; one that was created again meanwhile
-    stays, but what was there before it goes.
+    Outcome: done; active (it is not deleted, and nothing was changed). With `insist`, a session
+    that is not deleted, or was restored meanwhile, is deleted first. A session that was created
+    again meanwhile stays, but its predecessors are erased.
     """
     proc.start("purge", sid)
     outcome = target = None
@@ -152,8 +152,8 @@ def purge(rules, proc, sid, insist=False):
 
 
 def purge_replaced(rules, proc, sid):
-    """Erase what a re-created session left of its predecessors. Nothing brings them back, so that
-    no announcement is needed; the document's mark goes last, so that nothing is forgotten."""
+    """Erases what a re-created session left of its predecessors. Nothing can bring them back, so no
+    announcement is needed. The document's mark is removed last, so that nothing is forgotten."""
     proc.start("purge_replaced", sid)
     while True:
         reply = doc = last = None
@@ -183,14 +183,15 @@ def purge_replaced(rules, proc, sid):
 
 
 def purge_user(rules, proc, *sids, include_state=False):
-    """Erase all sessions of a user, also those whose document has expired, and then the state."""
+    """Erases all sessions of a user, including those whose document has expired, and then the
+    state."""
     proc.start("purge_user", *sids)
     if not rules.without("purge_user probes first"):
         yield from probe("session" + sids[0], "s")  # any document of the user's partition
     found = yield ("list", tuple("session" + sid for sid in sids))
     found = tuple(docs[0].status if docs else None for docs in found[1])
     if not rules.without("erasure goes by partition"):
-        # A query over the events of all partitions names sessions that have no document.
+        # A query over the events of all partitions finds sessions that have no document.
         left = yield ("list", tuple("log" + sid for sid in sids))
         found = tuple(
             status or ("expired" if records else None)

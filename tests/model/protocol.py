@@ -1,4 +1,4 @@
-"""The protocol: create, get, append, delete. Restore and purge: lifecycle.py."""
+"""The protocol: create, get, append, delete. Restore and purge are in lifecycle.py."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.model.store import EMPTY, Frozen
 
 
 def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
-    """`expires`: the new session has a ttl, so that its document cannot keep for long where
-    content of its predecessors is left."""
+    """`expires`: the new session has a ttl, so its document cannot record for long where content of
+    its predecessors is left."""
     proc.start("create", sid, incarnation, touched(user, app))
     stamp = 0
     if user or app:
@@ -48,7 +48,7 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
             if written[0] == "ok":
                 outcome = "ok"
         elif own_attempt(old, incarnation) and not rules.without("own incarnation is recognised"):
-            outcome = "ok"  # perhaps deleted by somebody since
+            outcome = "ok"  # it may have been deleted since
         elif old.status in ("restoring", "forking"):
             yield from finish(rules, sid, old, reply[1])
         elif old.status == "active":
@@ -72,7 +72,8 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
                 reply[1],
             )
         else:
-            # A new incarnation for every attempt: an earlier one may have been stored and deleted.
+            # A new incarnation for every attempt: an earlier attempt may have been stored and
+            # deleted.
             next_attempt = "" if rules.without("new incarnation for every attempt") else "'"
             doc = doc.having(
                 incarnation=doc.incarnation + next_attempt,
@@ -100,7 +101,8 @@ def create(rules, proc, sid, incarnation, user=EMPTY, app=EMPTY, expires=False):
 
 
 def first_stamp(rules):
-    """The stamp of a creation's user and app state: taken after the reads of both documents."""
+    """The stamp of the user and app state of a create. It is taken after both documents were
+    read."""
     if rules.without("a create takes its stamp after its reads"):
         now = yield ("now",)
         return now
@@ -198,7 +200,7 @@ def get(rules, proc, sid, repair=True):
 
 
 def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, **options):
-    """Append to a session object; `rebase=True` continues after events of others.
+    """Appends to a session object. `rebase=True` continues after the events of other writers.
 
     Returns (outcome, session object); outcome is ok, stale or notfound.
     """
@@ -228,7 +230,8 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
         if written[0] == "ok":
             outcome = "ok"
             break
-        # One query tells whose record stands there; an answer without it is stale: ask again.
+        # A query tells whose record has the place. An answer without that record is stale: ask
+        # again.
         while newer is None:
             found = None
             found = yield ("query", "log" + sid)
@@ -257,7 +260,7 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
         proc.end("append_end", sid, event_id, inc, session.n, outcome, rebase)
         return outcome, session
     left = yield from merge_all(rules, (event,))
-    if not left:  # else it reports that the event is stored, and its state is not shown to others
+    if not left:  # else it reports that the event is stored, but its state is not visible to others
         proc.end("append_end", sid, event_id, inc, session.n, "ok", rebase)
     if event_id not in event_ids:
         event_ids += (event_id,)
@@ -271,7 +274,7 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
 def delete(rules, proc, sid, call=""):
     """Soft delete: a tombstone in the log, then the document.
 
-    `call` tells several deletes of one process apart.
+    `call` distinguishes several deletes of one process.
     """
     proc.start("delete", sid)
     own_id = "T:" + proc.name + call
@@ -296,7 +299,7 @@ def delete(rules, proc, sid, call=""):
             continue
         reply = None
         found = yield ("query", "log" + sid)
-        own = [r for r in found[1] if r.event_id == own_id]  # perhaps of an earlier incarnation
+        own = [r for r in found[1] if r.event_id == own_id]  # may belong to an earlier incarnation
         if rules.without("own tombstone is recognised"):
             own = [r for r in own if r.incarnation == doc.incarnation]
         tomb = tombstone_in_force(of(found[1], doc.incarnation, doc.revision))
@@ -306,7 +309,7 @@ def delete(rules, proc, sid, call=""):
         if own:
             doc, tomb, done = own[0].incarnation, own[0].seq, True
         elif tomb is not None:
-            tomb = tomb.seq  # somebody else's: finish it, then look again
+            tomb = tomb.seq  # another process's: finish it, then read again
         else:
             tomb = record("tombstone", doc, tail + 1, own_id)
             written = yield ("create", "log" + sid, record_id(tomb), tomb)

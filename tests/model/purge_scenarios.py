@@ -1,4 +1,4 @@
-"""Who races with purge (P…)."""
+"""Races with purge (P…)."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def P10(rules):
     return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1)
 
 
-# ------------------------------------------------------------------ what a re-creation replaced
+# ------------------------------------------------------------------ predecessors
 
 
 def P11(rules):

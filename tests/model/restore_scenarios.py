@@ -1,4 +1,4 @@
-"""Who races with restore (R…)."""
+"""Races with restore (R…)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Sessions with a ttl: what use does to keep them. Times are in hundredths of the ttl.
+"""Sessions with a ttl: how use keeps them alive. Times are in hundredths of the ttl.
 
 A session document lives a tenth longer than the ttl, and is written again when it is older than a
-tenth. Events live three times as long, and are written again when half of the ttl has passed.
+tenth of the ttl. Events live three times as long as the ttl, and are written again when half of the
+ttl has passed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ EVENT_TTL = 300
 
 
 def use(rules, proc, sid):
-    """Read the session, and renew what has become old."""
+    """Reads the session, and renews what has become old."""
     session = yield from get(rules, proc, sid, repair=False)
     if session is None:
         return
@@ -51,5 +52,5 @@ def _renew_events(rules, sid, doc, now):
     doc = now = None
     while due:
         (version, rec), due = due[0], due[1:]
-        # Purged or expired in between, or renewed by somebody else: all the same.
+        # Purged, expired or renewed by another process in between: nothing is left to do.
         yield ("replace", "log" + sid, record_id(rec), rec, version)

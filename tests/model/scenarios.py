@@ -1,7 +1,7 @@
-"""Who races with whom: create, get, append and delete. Each docstring says what it is about.
+"""Races between create, get, append and delete. Each docstring describes its scenario.
 
-In modules of their own: stale reads of these (S6, S12), restore (R), purge (P), lag (L), lost
-documents (D), clocks (C), ttl (T), erasure (E).
+Other modules have: stale reads of these (S6, S12), restore (R), purge (P), lag (L), lost documents
+(D), clocks (C), ttl (T), erasure (E).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def appends(*records):
 
 
 def stored(status="active", texts=("X",)):
-    """A session that was created with the large value W, and events that nobody has followed."""
+    """A session that was created with the large value W, and events that are not projected yet."""
     doc = session("a0", status, text="W", ref=("a0", "w"))
     return Frozen(kept=(Frozen({D: (1, doc), **dict([value("a0", "w", "W")])}),), log1=log(*texts))
 

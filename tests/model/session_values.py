@@ -1,12 +1,12 @@
-"""Large values of a session: what projection, delete, restore, purge and creation do to them.
+"""Large values of a session in projection, delete, restore, purge and create.
 
-That the document decides between those is modelled elsewhere; here they are one If-Match each.
+Other modules model how the document decides between those. Here each is one If-Match.
 
 Partition "kept": the document ("d",) and the values ("v", incarnation, name). Partition "log1": the
-events (seq, incarnation), each of which sets the session's one large value to a text.
+events (seq, incarnation). Each event sets the session's one large value to a text.
 
-The document: status, incarnation, revision, `keys` (at most "k"), `before`: the incarnations of its
-predecessors, whose tombstones are in the log.
+The document has: status, incarnation, revision, `keys` (at most "k"), and `before`, the
+incarnations of its predecessors, whose tombstones are in the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def session(incarnation, status="active", revision=0, text=None, ref=None, befor
 
 
 def names_of(doc, incarnation):
-    """What a document names that may be shown again: a deleted one may be restored."""
+    """The names in a document that may be shown again: a deleted session may be restored."""
     if doc is None or doc.incarnation != incarnation or doc.status in ENDED:
         return ()
     return names(doc)
@@ -33,7 +33,7 @@ def names_of(doc, incarnation):
 
 def project(rules, proc, incarnation="a0"):
     """Brings the document to the end of the log."""
-    mine, attempt = (), 0  # what was uploaded, as (text, name, revision of the attempt)
+    mine, attempt = (), 0  # uploads, as (text, name, revision of the attempt)
     while True:
         reply = doc = found = new = entry = None
         reply = yield ("read", "kept", D)
@@ -76,7 +76,7 @@ def project(rules, proc, incarnation="a0"):
 
 
 def change(status, to):
-    """Delete and restore: the document from one status to another."""
+    """Delete and restore: changes the status of the document."""
 
     def body(proc):
         while True:
@@ -91,7 +91,8 @@ def change(status, to):
 
 
 def purge(rules, proc):
-    """Announced in the document; then the values of its incarnation go, and of its predecessors."""
+    """Announced in the document. Then the values of its incarnation and of its predecessors are
+    deleted."""
     proc.start("purge")
     while True:
         reply = doc = None
@@ -125,7 +126,7 @@ def is_dead(rules, doc, value):
 
 
 def purge_predecessors(rules, proc):
-    """What a session that was created anew has left of its predecessors."""
+    """Erases what a re-created session has left of its predecessors."""
     proc.start("purge")
     while True:
         reply = doc = found = None
@@ -145,8 +146,8 @@ def purge_predecessors(rules, proc):
 
 
 def create(rules, proc, text="N"):
-    """A new session with a large value, perhaps in the place of one that is gone. Each attempt has
-    an incarnation of its own."""
+    """A new session with a large value. It may replace one that is gone. Each attempt has an
+    incarnation of its own."""
     mine, done = (), None
     while done is None:
         reply = doc = old = incarnation = None
@@ -182,8 +183,8 @@ def create(rules, proc, text="N"):
 
 
 def complete_fork(rules, proc):
-    """Whoever meets a fork: its document names values of the initial state; the events, copied by
-    now, replace them."""
+    """For any process that finds a fork. Its document names values of the initial state. The
+    events, which are copied by now, replace them."""
     mine = ()
     while True:
         reply = doc = value = new = None
@@ -195,7 +196,7 @@ def complete_fork(rules, proc):
                 yield from discard(mine, doc)
             return
         value = yield ("read", "kept", ("v", *names(doc)[0]))
-        if value[0] != "ok":  # completed by somebody else
+        if value[0] != "ok":  # completed by another process
             if rules.without("a forker who misses a value reads again"):
                 proc.end("error")
                 return
@@ -213,7 +214,7 @@ def complete_fork(rules, proc):
 
 
 def get(rules, proc):
-    """The session's text, or None; a value that is gone: the document is read again."""
+    """The session's text, or None. If a value is gone, the document is read again."""
     while True:
         reply = ref = None
         reply = yield ("read", "kept", D)

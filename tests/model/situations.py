@@ -1,4 +1,4 @@
-"""What scenarios are made of: what is stored at first, and what processes do.
+"""The parts of scenarios: what is stored at first, and what processes do.
 
 Session ids are "1" and "2", incarnations "a0", "a1" … and "b0".
 """
@@ -54,7 +54,7 @@ def tombstone(seq, incarnation):
 def session_document(
     incarnation, status="active", first_seq=1, revision=0, shows=(), replaced=None
 ):
-    """`replaced`: where the events of predecessors begin that are not erased."""
+    """`replaced`: the first place of the predecessors' events that are not erased."""
     doc = Frozen(
         status=status,
         incarnation=incarnation,
@@ -70,7 +70,7 @@ def log_snapshot(*records):
 
 
 def stored(rules, sessions, shared_documents=False):
-    """A store; `sessions` maps an id to its session document (or None) and its records."""
+    """A store. `sessions` maps an id to its session document (or None) and its records."""
     store = {}
     for sid, (doc, *records) in sessions.items():
         store["session" + sid] = (Frozen({"s": (1, doc)}) if doc else EMPTY,)
@@ -102,14 +102,14 @@ def recreated_session(rules):
 
 
 def with_past(store, sid, docs, logs):
-    """The store with all earlier versions of a session's document and log; None: not there yet."""
+    """The store with all earlier versions of a session's document and log. None: not there yet."""
     docs = tuple(Frozen({"s": (v, doc)}) if doc else EMPTY for v, doc in enumerate(docs))
     logs = tuple(log_snapshot(*records) for records in logs)
     return Frozen({**store, "session" + sid: docs, "log" + sid: logs})
 
 
 def two_events(rules, *later_docs, later=()):
-    """A session with two events, and how it came about."""
+    """A session with two events, and its past."""
     y, z = event(1, "y", "a0"), event(2, "z", "a0")
     docs = [
         None,
@@ -123,7 +123,7 @@ def two_events(rules, *later_docs, later=()):
 
 
 def holding(sid="1", incarnation="a0", n=0, event_ids=()):
-    """A session object somebody holds."""
+    """A session object that a process holds."""
     return Frozen(sid=sid, incarnation=incarnation, n=n, newest=0, event_ids=tuple(event_ids))
 
 
@@ -131,7 +131,7 @@ def holding(sid="1", incarnation="a0", n=0, event_ids=()):
 
 
 def appends(rules, session, *event_ids, key=None, app_key=None, **options):
-    """Append events one after the other; the last writes `key` of the user's state."""
+    """Appends events one after the other. The last one writes `key` of the user's state."""
 
     def body(proc):
         held, i = session, 0
@@ -157,7 +157,7 @@ def appends(rules, session, *event_ids, key=None, app_key=None, **options):
 
 
 def appends_again(rules, session, event_id, key=None, **options):
-    """The caller tries the same event again from the session object it had at first."""
+    """The caller tries the same event again from its first session object."""
 
     def body(proc):
         user = Frozen({key: event_id}) if key else EMPTY
@@ -184,7 +184,7 @@ def gets_and_appends(rules, event_id, key=None, sid="1", repair=False, **options
 
 
 def gets(rules, *sids):
-    """Read, and repair, one session after the other."""
+    """Reads, and repairs, one session after the other."""
 
     def body(proc):
         i = 0
@@ -198,7 +198,7 @@ def gets(rules, *sids):
 
 
 def reader_at_rest(rules, *processes, sids="1"):
-    """Begins when the others have ended; repairs everything, then looks once more."""
+    """Begins when the others have ended. Repairs everything, then reads once more."""
     return Process("R", gets(rules, *sids, *sids), after=tuple(p.name for p in processes))
 
 
@@ -246,7 +246,7 @@ def repairs(rules, sid="1"):
 
 
 def uses(rules, times, pause, sid="1"):
-    """Use a session again and again, with a pause before each time."""
+    """Uses a session repeatedly, with a pause before each use."""
 
     def body(proc):
         i = 0
@@ -259,5 +259,5 @@ def uses(rules, times, pause, sid="1"):
 
 
 def apart(rules, offset):
-    """How far a process's idea of the time is from the server's, whose time it keeps by rule."""
+    """How far a process's time is from the server's, which it follows by rule."""
     return offset if rules.without("time is the server's") else 0

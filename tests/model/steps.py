@@ -1,4 +1,4 @@
-"""What the operations of the protocol are made of: records, probe, merge, project.
+"""The building blocks of the protocol's operations: records, probe, merge, project.
 
 Partitions: "log" + id (records, document id = (seq, incarnation)), "body" + id (the bodies of large
 events, document id = event id), "session" + id (one document "s"), "user" and "app" (one document
@@ -7,7 +7,8 @@ events, document id = event id), "session" + id (one document "s"), "user" and "
 Record kinds: event, tombstone, restored, stub (an event that was purged).
 Session statuses: active, deleted, restoring, purging, purged.
 
-`rules.without(name)` drops one rule of the protocol: a mutant, which the checker must catch.
+`rules.without(name)` drops one rule of the protocol. The result is a mutant, which the checker must
+catch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ GONE = ("deleted", "purging", "purged")
 
 @dataclass(frozen=True)
 class Rules:
-    """What is modelled: the shared documents in play and the rules left out, if any."""
+    """What is modelled: the shared documents involved, and the omitted rules, if any."""
 
     shared: tuple[str, ...] = ("user",)
     left_out: tuple[str, ...] = ()
@@ -74,14 +75,14 @@ def tombstone_in_force(records):
     return last
 
 
-# ------------------------------------------------------------------ what is there now
+# ------------------------------------------------------------------ what exists now
 
 
 def probe(partition, doc_id):
-    """Whether a document exists now, whatever a stale read said.
+    """Whether a document exists now, whatever a stale read returned.
 
-    A conditional write that cannot succeed: it is decided on the newest version, and its
-    answer advances the session token, so that the next read is at least as new.
+    A conditional write that cannot succeed. It is decided on the newest version, and its answer
+    advances the session token, so that the next read is at least as new.
     """
     reply = yield ("replace", partition, doc_id, Frozen(status="probe"), IMPOSSIBLE_ETAG)
     return reply[0] == "412"
@@ -94,17 +95,18 @@ def confirm(sid):
 
 
 def first_missing(records, first, last, holes=()):
-    """The first place from `first` on, up to `last` or the last record, that is neither in hand
-    nor proved to be empty."""
+    """The first place from `first` up to `last` or the last record that was neither read nor proved
+    to be empty."""
     known = {r.seq for r in records} | {seq for seq, _ in holes}
     last = max([last, *known])
     return next((seq for seq in range(first, last + 1) if seq not in known), None)
 
 
 def proved(rules, sid, place, holes, tries):
-    """What a place that does not show means: (proved holes, tries), and the log is read again.
+    """Decides about a place that was not read: returns (proved holes, tries). Then the log is read
+    again.
 
-    The old protocol read a few times and then took it for removed.
+    The old protocol read a few times and then took the record for removed.
     """
     if rules.without("a hole is proved by a probe"):
         return ((*holes, place) if tries else holes), tries + 1
@@ -113,9 +115,9 @@ def proved(rules, sid, place, holes, tries):
 
 
 def readable(rules, sid, records, own=(), placeholders=False):
-    """The records, up to the first large event whose body is lost, or with a placeholder for it.
+    """The records up to the first large event whose body is lost, or with a placeholder for it.
 
-    An event is stored after its body, but a read may be older than it: a probe tells.
+    An event is stored after its body, but the read of the bodies may be older. A probe decides.
     """
     i = 0
     while i < len(records):
@@ -141,8 +143,8 @@ def readable(rules, sid, records, own=(), placeholders=False):
 
 
 def merged(rules, doc, records, scope, stored=False):
-    """Per key the larger (stamp, event id) wins, so that applying twice changes nothing. What is
-    to be stored must fit: a document that is full takes no other key."""
+    """For each key the larger (stamp, event id) wins, so that merging twice changes nothing. The
+    result must fit: a full document takes no further key."""
     state, stamps = dict(doc.state), dict(doc.stamps)
     for rec in records:
         for key, value in rec[scope].items():
@@ -150,22 +152,22 @@ def merged(rules, doc, records, scope, stored=False):
             if stored and state.get("room") == "none" and key not in state:
                 continue
             if rec.stamp <= doc.get("erased", -1):
-                continue  # an erasure came after it
+                continue  # an erasure is later
             if rules.without("merge by stamp") or stamps.get(key, (-1, "")) < stamp:
                 state[key], stamps[key] = value, stamp
     return doc.having(state=Frozen(state), stamps=Frozen(stamps))
 
 
 def not_merged(doc, records, scope):
-    """Those of the records that the document has no room for."""
+    """The records that the document has no room for."""
     if doc.state.get("room") != "none":
         return ()
     return tuple(r for r in records if any(key not in doc.state for key in r[scope]))
 
 
 def merge(rules, scope, records):
-    """Bring the deltas of some records into the user or app document; returns those records that
-    there is no room for."""
+    """Merges the deltas of some records into the user or app document. Returns the records that it
+    has no room for."""
     records = tuple(r for r in records if r[scope])
     while records:
         reply = written = None
@@ -203,20 +205,20 @@ def merge_all(rules, records):
 
 
 def initial_state(doc):
-    """Initial user and app state, kept in the session document until it was merged."""
+    """Initial user and app state, kept in the session document until it is merged."""
     return (doc.initial,) if "initial" in doc else ()
 
 
 def project(rules, sid, incarnation, upto, own=()):
-    """Bring the session document of an incarnation to a revision of at least `upto`, or up to an
-    event whose body is lost: of a deleted session nobody else would look again."""
+    """Brings the session document of an incarnation to a revision of at least `upto`, or up to an
+    event whose body is lost: nobody else would read a deleted session again."""
     holes, tries, confirmed = (), 0, rules.without("projection confirms what it read")
     while True:
         reply = found = written = records = foreign = tomb = doc = None
         reply = yield ("read", "session" + sid, "s")
         doc = reply[2] if reply[0] == "ok" else None
         if doc is None or doc.incarnation != incarnation or doc.status in GONE:
-            # Of a session that is gone, or of a time before it was restored.
+            # The session is gone, or this is from before it was restored.
             reply, doc = None, doc is not None and doc.incarnation == incarnation and doc.revision
             if confirmed or (doc is not False and doc >= upto):
                 return
@@ -282,9 +284,9 @@ def project(rules, sid, incarnation, upto, own=()):
 
 
 def finish_restore(rules, sid, doc, etag):
-    """Complete a restore that the session document announces: its record, then the document.
+    """Completes a restore that the session document announces: its record, then the document.
 
-    The record's place is fixed by the document, so that of several helpers one writes it.
+    The document fixes the record's place, so that only one of several helpers writes it.
     """
     done = yield (
         "create",

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Frozen(dict):
-    """A dict that is never changed after it was hashed; keys can be read as attributes."""
+    """A dict that does not change once it has been hashed. Keys can be read as attributes."""
 
     __slots__ = ("_hash",)
 
@@ -42,18 +42,18 @@ Response = tuple[Any, ...]
 
 
 def document(store: Frozen, partition: str, doc_id: Any) -> Any:
-    """The newest version of a document, None if there is none."""
+    """The newest version of a document; None if there is none."""
     entry = store[partition][-1].get(doc_id)
     return entry[1] if entry else None
 
 
 def documents(store: Frozen, partition: str) -> list[Any]:
-    """All documents of a partition, newest versions, in the order of their ids."""
+    """The newest versions of all documents of a partition, in the order of their ids."""
     return [d for _, (_, d) in sorted(store[partition][-1].items()) if d is not None]
 
 
 def _shows(entry: tuple | None, now: int) -> bool:
-    """Whether there is a document that has not expired: `ttl` counts from its last write."""
+    """Whether there is a document that has not expired. `ttl` counts from its last write."""
     if entry is None or entry[1] is None:
         return False
     content = entry[1]
@@ -63,7 +63,7 @@ def _shows(entry: tuple | None, now: int) -> bool:
 def execute(
     store: Frozen, op: tuple, keep_past: bool, now: int = 0, at: int = -1
 ) -> tuple[Response, Frozen]:
-    """Run one operation; `at` is the snapshot a read is served from."""
+    """Runs one operation. `at` is the snapshot that a read is served from."""
     kind, partition = op[0], op[1]
     if kind == "read":
         entry = store[partition][at].get(op[2])

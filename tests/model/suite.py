@@ -1,4 +1,4 @@
-"""The scenarios by name, and the mutants: rules that must not be left out."""
+"""The scenarios by name, and the mutants: rules that must not be omitted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCENARIOS = {
     if name[0] in "SRPLDCTEFVWN" and name[1:2].isdigit()
 }
 
-# Where nobody writes user or app state those documents are left out: fewer states, same races.
+# Scenarios that write no user or app state omit those documents: fewer states, same races.
 WITHOUT_SHARED_STATE = (
     *("S2b", "S2c", "S2d", "S5b", "S6a", "S6c", "S6d", "S6e", "S6f", "S8b", "S8c", "S9c", "S9d"),
     *("S12", "S12b"),
@@ -51,7 +51,7 @@ WITHOUT_SHARED_STATE = (
 )
 WITH_BODIES = ("S12", "S12b", "D4", "E4", "E4b", "E4c")
 
-# rule left out -> (scenario, invariant that breaks)
+# omitted rule -> (scenario, invariant that breaks)
 EARLIER_MUTANTS = {
     "append is a create": ("S1", "I2-two-winners"),
     "own event is recognised": ("S1", "I9-false-reject"),
@@ -96,9 +96,10 @@ EARLIER_MUTANTS = {
     "the mark of a replaced session goes last": ("P11", "I13-unerased"),
 }
 
-# The same for lag, clocks and erasure: what the protocol lacked before.
+# The same for lag, clocks and erasure: rules that the protocol lacked before.
 MUTANTS_OF_LAG = {
-    # What does not show is proved to be missing, and who must see everything probes first.
+    # What a read does not show is proved to be missing. Operations that must see everything probe
+    # first.
     "a hole is proved by a probe": ("L1", "I11-torn-events"),
     "iterate probes first": ("L2", "I16-incomplete"),
     "iterate confirms what it read": ("L2", "I16-incomplete"),
@@ -172,7 +173,7 @@ MUTANTS = {
     **MUTANTS_OF_FIRST_EVENTS,
 }
 
-# What went wrong without any of these rules: what was seen -> (scenario, invariant that breaks)
+# What went wrong without any of these rules: symptom -> (scenario, invariant that breaks)
 FINDINGS = {
     "a get shows the state of a revision with fewer events": ("L1", "I11-torn-events"),
     "iter_events ends without an error and is not complete": ("L2", "I16-incomplete"),
@@ -190,7 +191,7 @@ FINDINGS = {
 
 
 def scenario(name: str, *left_out: str) -> Scenario:
-    """A scenario, optionally with some rules of the protocol left out."""
+    """A scenario, optionally without some rules of the protocol."""
     shared = () if name in WITHOUT_SHARED_STATE else ("user",)
     if name == "S1b":
         shared = ("user", "app")

@@ -1,5 +1,5 @@
-"""What must hold for large values: V1 that a name leads to a value, V2 that what was erased is
-gone, V3 that no acknowledged write is lost, V4 what a reader sees."""
+"""The invariants of large values: V1, a name leads to a value; V2, what was erased is gone; V3, no
+acknowledged write is lost; V4, what a reader sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def values_in(store):
 
 
 class ValueInvariants:
-    """Of a user's or an app's state."""
+    """The large values of a user's or an app's state."""
 
     def __init__(self, store: Frozen, stale: frozenset[str] = frozenset(), crash=()):
         self._stale, self._crash = stale, crash
@@ -62,7 +62,7 @@ class ValueInvariants:
 
     @staticmethod
     def _erased(ghost, store, writers):
-        """Values with texts of these writers alone that the document does not name."""
+        """Values that only these writers wrote and that the document does not name."""
         doc = document(store, "kept", D)
         kept = {ghost.texts[w] for w in ghost.texts if w not in writers}
         texts = {ghost.texts[w] for w in writers} - kept
@@ -103,7 +103,7 @@ class ValueInvariants:
 
 
 class SessionValueInvariants(ValueInvariants):
-    """Of a session: its document names values of its incarnation."""
+    """The large values of a session: its document names values of its incarnation."""
 
     def initial(self):
         return Frozen(running=EMPTY)
@@ -116,7 +116,8 @@ class SessionValueInvariants(ValueInvariants):
                 dead = doc.before
                 if doc.status in ("deleted", "purging", "purged"):
                     dead += (doc.incarnation,)
-                # Not what somebody is uploading: that is looked for once all is quiet.
+                # Uploads under way are not included: they are checked when all processes have
+                # ended.
                 known = [v for v in values_in(before) if v.generation in dead and v.name == "w"]
                 ghost = ghost.having(running=ghost.running.put(process, frozenset(known)))
         if before is not after:
@@ -133,8 +134,8 @@ class SessionValueInvariants(ValueInvariants):
 
     @staticmethod
     def _alive(store):
-        """The incarnations whose values may be there: of the document's session, and of what it
-        says that it replaced."""
+        """The incarnations whose values may exist: the document's own, and those that it says it
+        replaced."""
         doc = document(store, "kept", D)
         if doc is None or doc.status in ("purging", "purged"):
             return ()

@@ -38,7 +38,7 @@ def reads(rules):
 
 
 def case(processes, store, crash="", **options):
-    """`crash`: the processes that may crash, and leave an upload that nothing names."""
+    """`crash`: the processes that may crash and leave an upload that nothing names."""
     invariants = partial(ValueInvariants, crash=tuple(crash))
     return Scenario(processes, store, invariants=invariants, **options)
 

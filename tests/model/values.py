@@ -1,7 +1,7 @@
-"""Large values: documents of their own beside the one that names them, in the same partition.
+"""Large values: documents of their own, in the partition of the document that names them.
 
-Partition "kept": the document ("d",), values ("v", generation, name). A value is written under a
-name that nobody else has, before the document that names it, and never changed. Generations: the
+Partition "kept": the document ("d",), values ("v", generation, name). A value is written before the
+document that names it, under a name that nothing else has, and it never changes. Generations: the
 stamp of a state's last erasure, or the incarnation of a session.
 
 A state: `erased`, and `keys`: key -> Frozen(stamp, writer, text, ref). `text` stands for a value
@@ -22,7 +22,7 @@ def value_id(ref):
 
 
 def names(doc):
-    """What a document names."""
+    """The names in a document."""
     if doc is None:
         return ()
     return tuple(entry.ref for entry in doc["keys"].values())
@@ -34,7 +34,7 @@ def upload(generation, name, text):
 
 
 def discard(refs, kept):
-    """Removes what is not named any more."""
+    """Deletes values that are no longer named."""
     refs = tuple(sorted(set(refs) - set(kept)))
     while refs:
         yield ("delete", "kept", value_id(refs[0]))
@@ -45,7 +45,7 @@ def discard(refs, kept):
 
 
 def merge(rules, proc, key, text, writer=None):
-    """Set a key of the state to a large value."""
+    """Sets a key of the state to a large value."""
     writer = writer or proc.name
     proc.start("write", writer, text)
     reply = yield ("read", "kept", D)
@@ -60,7 +60,7 @@ def merge(rules, proc, key, text, writer=None):
         old = reply[2] if reply[0] == "ok" else NOTHING
         found = old["keys"].get(key)
         if stamp <= old.erased or (found is not None and found.stamp >= stamp):
-            reply = found = None  # merged or erased by somebody else, or the answer was lost
+            reply = found = None  # merged or erased by another process, or the answer was lost
             old = names(old)
             if not rules.without("uploads in vain are removed"):
                 yield from discard(mine, old)
@@ -106,7 +106,7 @@ def merge(rules, proc, key, text, writer=None):
 
 
 def erase_state(rules, proc):
-    """Erase the state: a stub with a new stamp, then all values of earlier generations."""
+    """Erases the state: a stub with a new stamp, then all values of earlier generations."""
     proc.start("erase")
     while True:
         reply = old = stamp = None
@@ -140,7 +140,8 @@ def erase_state(rules, proc):
 
 
 def sweep_state(rules, proc):
-    """A day after an erasure: what was under way then, and whose writer has died since."""
+    """A day after an erasure: deletes uploads that were under way then and whose writer has
+    died."""
     proc.start("sweep")
     yield from probe("kept", D)
     reply = yield ("read", "kept", D)

@@ -1,4 +1,4 @@
-"""Operations that must see everything: iterate over the log, repair. They probe first."""
+"""Operations that must see everything: iterate over the log, repair. Both probe first."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.model.steps import (
 
 
 def iterate(rules, proc, sid):
-    """The session's events in order, one record a page: complete, or an error. Ends with the
-    incarnation and the events that were delivered; None: there is none, or it was deleted."""
+    """The session's events in order, one record per page: complete, or an error. Ends with the
+    incarnation and the events that were delivered; None: there is no session, or it was deleted."""
     proc.start("iterate", sid)
     confirmed = False
     while True:
@@ -43,8 +43,8 @@ def iterate(rules, proc, sid):
         if delivered is not None:
             proc.end("iterate_end", sid, doc.incarnation, delivered)
             return
-        # A stub or a tombstone: it was deleted, and perhaps created again. What was delivered
-        # cannot be taken back: then it is an error.
+        # A stub or a tombstone: the session was deleted, and perhaps created again. If events were
+        # delivered, this is an error, because they cannot be taken back.
         if confirmed:
             break
         confirmed = yield from confirm(sid)
@@ -85,7 +85,7 @@ def _pages(rules, sid, doc):
 
 
 def repair(rules, proc, sid):
-    """Bring the documents up to the log, and say what is wrong. It never lowers a revision."""
+    """Brings the documents up to date with the log, and reports damage. Never lowers a revision."""
     proc.start("repair", sid)
     holes, tries = (), 0
     probed = rules.without("repair probes first")
@@ -112,7 +112,7 @@ def repair(rules, proc, sid):
         holes, tries = found
     closed = holes
     while holes and not rules.without("repair closes a proved hole"):
-        # Else an old session object could append there, below the revision.
+        # Otherwise an old session object could append there, below the revision.
         found, holes = holes[0], holes[1:]
         yield ("create", "log" + sid, found, record("lost", found[1], found[0], "lost"))
     yield from merge_all(rules, initial_state(doc) + records)

@@ -1,4 +1,4 @@
-"""What is in the wheel and the sdist, and that the wheel is all there is to it."""
+"""The content of the wheel and the sdist, and that the wheel alone is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing the package costs little: what it needs later is loaded later."""
+"""Importing the package is cheap: what it needs later is loaded later."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def loaded(*program: str) -> set[str]:
-    """The modules that the last lines of a program load beyond those of the first."""
+    """The modules that the last lines of a program load in addition to those of the first."""
     *before, last = program
     script = "\n".join(
         [
@@ -24,7 +24,7 @@ def loaded(*program: str) -> set[str]:
 
 
 def foreign(modules: set[str]) -> set[str]:
-    """Packages that are neither ours nor of the standard library."""
+    """Packages that are neither ours nor in the standard library."""
     names = {module.split(".")[0] for module in modules}
     return names - {"cosmosservice"} - set(sys.stdlib_module_names)
 
@@ -34,7 +34,7 @@ def test_the_package_itself_loads_nothing():
 
 
 def test_the_service_loads_neither_azure_nor_the_emulator_before_its_first_use():
-    # What ADK loads by itself is not ours to save; beyond that only its exceptions are needed.
+    # We cannot avoid what ADK itself loads. Beyond that, only its exceptions are needed.
     modules = loaded(
         "import google.adk.sessions, google.adk.events",
         "from google.adk.sessions import base_session_service",

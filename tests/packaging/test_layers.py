@@ -1,6 +1,6 @@
 """Imports inside the package: no cycle, and no module imports from a layer above its own.
 
-Imports inside functions and under TYPE_CHECKING count too: they are read by people as well.
+Imports inside functions and under TYPE_CHECKING count too: people read them as well.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "cosmosservice"
 
-# From the bottom up. Rooms of one layer do not import each other.
+# From the bottom up. Packages of one layer do not import each other.
 LAYERS = [
     {"version", "errors", "scopes", "ids"},
     {"hosting", "data_converters"},
@@ -49,7 +49,7 @@ def imports(module: str, text: str) -> set[str]:
                 above = ["cosmosservice", *module.split(".")] if module else ["cosmosservice"]
                 above = above[: len(above) - node.level + is_package]
                 base = ".".join([*above, *filter(None, [base])])
-            # A name is a module of its own, or comes from the module before it.
+            # A name is a module itself, or comes from the module before it.
             names = [f"{base}.{each.name}" for each in node.names]
             named = [name if _own(name) in MODULES else base for name in names]
         else:

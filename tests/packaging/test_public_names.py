@@ -1,4 +1,4 @@
-"""What people catch, get back and write in annotations is in the package's own namespace."""
+"""Whatever users catch, receive and annotate is in the package's own namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every Python that the package promises is tested, here and in CI."""
+"""Every Python version that the package supports is tested, here and in CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On a package index the links of the README lead into the repository it was built from."""
+"""On a package index, the links of the README lead to the repository that it was built from."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Every request of every operation, failing in every way.
 
-The requests are those that the emulator logs when nothing fails, so that a new request is covered
-by itself. Each case has a store of its own and runs in virtual time:
+The requests are those that the emulator logs when nothing fails, so that new requests are covered
+automatically. Each case has a store of its own and runs in virtual time:
 
     the operation, with the fault at its n-th request
     → a new process looks: as before or as after, never between; every guarantee holds
     → the operation is tried again: it succeeds, or says truthfully why not
     → a new process looks, and a second look finds nothing left to write
 
-With lag, the replicas stop before the operation: whoever has seen nothing of it may see the session
-as it was. Once they have caught up, the same holds as without.
+With lag, the replicas stop before the operation: a process that took no part in it may see the
+session as it was before. Once the replicas have caught up, the same holds as without lag.
 
     python -m tests.reliability.crash_matrix [--json] [--lag no|yes|both] [OPERATION …]
 """
@@ -42,7 +42,7 @@ Arm = Callable[[Stage, asyncio.Task[str], int], None]
 @dataclass(frozen=True)
 class Fault:
     """`arm` makes the n-th request fail. `bearable`: the caller should not notice. `in_block`: the
-    service lives on its caller's loop, so that cancelling reaches into it."""
+    service lives on its caller's loop, so that a cancellation reaches into it."""
 
     name: str
     arm: Arm
@@ -69,7 +69,7 @@ def _cancel(when: str) -> Arm:
     def arm(stage: Stage, task: asyncio.Task[str], n: int) -> None:
         async def hook(_: RequestRecord) -> None:
             task.cancel()
-            for _ in range(10):  # until it has arrived wherever it goes
+            for _ in range(10):  # until it has reached every task
                 await asyncio.sleep(0)
 
         stage.emulator.faults.call(hook, when=when, nth=n)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ FAULTS = [
 @dataclass(frozen=True)
 class Case:
     """One cell of the matrix. `look`: a reader comes before the operation is tried again. `lag`:
-    replicas stop before the operation."""
+    the replicas stop before the operation."""
 
     operation: str
     place: int
@@ -119,7 +119,7 @@ class Outcome:
 
 
 def requests_of(operation: Operation) -> list[str]:
-    """What the operation sends when nothing fails, in order."""
+    """The requests that the operation sends when nothing fails, in order."""
 
     async def record() -> list[str]:
         for_looking, stage = Stage(**operation.options), Stage(**operation.options)
@@ -144,7 +144,7 @@ def _describe(record: RequestRecord) -> str:
 def cases(
     operation: Operation, faults: Sequence[Fault] = FAULTS, *, lag: str = "no"
 ) -> Iterator[Case]:
-    """All of them without lag, with it, both, or `split`: some so and some so."""
+    """All cases without lag, with it, with both, or `split`: some with lag and some without."""
     for place, request in enumerate(requests_of(operation), 1):
         for number, fault in enumerate(faults):
             look, third = (place + number) % 2 == 0, (place + number) % 3 == 0
@@ -154,7 +154,7 @@ def cases(
 
 
 def run(case: Case) -> Outcome:
-    """Plays the case. The outcome names the problem, if there is one."""
+    """Runs the case. The outcome names the problem, if there is one."""
     told = ["", ""]
     try:
         simulate(lambda: _play(case, told))
@@ -204,7 +204,7 @@ async def _play(case: Case, told: list[str]) -> None:
     if case.look:
         await _check(stage, operation, [before, after] if case.lag else possible, lag=case.lag)
     if not alive and operation.refusal is StaleSessionError:
-        return  # whoever tries again has loaded the session again: another operation
+        return  # a new attempt would load the session again: another operation
     process = stage.victim if alive else stage.fresh()
     told[1] = await attempt(operation.run(stage, process))
     allowed = {refusal or "ok"}
@@ -232,7 +232,7 @@ async def _check(
     check_guarantees(stage.emulator, stage.history)
     seen = await _look(stage, operation, lag=lag)
     _expect(seen in possible, f"a reader sees {seen}, not one of {possible}")
-    if lag:  # what another one sees may be older
+    if lag:  # another process may see an older state
         check_guarantees(stage.emulator, stage.history)
         return
     picture = check_guarantees(stage.emulator, stage.history, settled=seen is not None)
@@ -299,7 +299,7 @@ _WORDS = {
 
 
 def _print(outcomes: list[Outcome]) -> None:
-    """How often callers were told what the first time, by operation and fault."""
+    """What callers were told the first time, and how often, by operation and fault."""
     from rich.console import Console
     from rich.table import Table
 

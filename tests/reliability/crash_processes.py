@@ -1,7 +1,7 @@
-"""Several real processes on one emulator over HTTP, killed at points that a seed picks.
+"""Several real processes on one emulator over HTTP, killed at points that a seed chooses.
 
-A killed process is replaced by a new one. At the end every event that a process was told is stored
-is there exactly once, and every guarantee holds. Half of the kills are made where replicas lag.
+A killed process is replaced by a new one. At the end, every acknowledged event is stored exactly
+once, and every guarantee holds. Half of the kills happen while replicas lag.
 
     python -m tests.reliability.crash_processes [--seed N] [--kills N] [--workers N] [--lag SECONDS]
 """
@@ -36,7 +36,7 @@ from tests.reliability.guarantees import (
 from tests.reliability.worker import PLACES, work
 from tests.support.serving import serving
 
-DEADLINE = 300  # seconds without which something must be stuck
+DEADLINE = 300  # seconds: a run that takes longer is stuck
 _REQUESTS = (10, 60)  # between two kills
 
 
@@ -50,7 +50,7 @@ class Report:
     kills: int = 0
     requests: int = 0
     told: Counter[str] = field(default_factory=Counter)
-    unanswered_stored: int = 0  # events whose writer died before it was told
+    unanswered_stored: int = 0  # events whose writer died before it got an answer
     seconds: float = 0.0
 
 
@@ -153,7 +153,7 @@ async def _prepare(endpoint: str, key: str) -> None:
 
 
 async def _look(endpoint: str, emulator: Emulator, history: History, picture: Picture) -> None:
-    """New readers see what is stored; the second finds nothing left to do."""
+    """New readers see what is stored. The second one finds nothing left to do."""
     _catch_up(emulator)
     for place in PLACES:
         await _read(endpoint, emulator.key, place)

@@ -2,8 +2,8 @@
 
     python -m tests.reliability.endurance [--sessions N] [--cache-bytes N] [--json FILE]
 
-The emulator is in the same process, on a file, so that what it stores takes no memory. Resident
-memory is measured after a fifth of the sessions, when the cache has long been full, and at the end.
+The emulator runs in the same process, on a file, so that its data takes no memory. Resident memory
+is measured after a fifth of the sessions, when the cache has long been full, and at the end.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.reliability.load.soak import rss_in_use
 from tests.support.adk import event, texts
 
 AT_ONCE = 16
-ALLOWED = 0.10  # by which the resident memory may grow
+ALLOWED = 0.10  # maximum growth of the resident memory
 
 
 @dataclass
 class Figures:
-    """What a run found."""
+    """The figures of a run."""
 
     sessions: int = 0
     wrong: int = 0

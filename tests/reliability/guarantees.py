@@ -1,7 +1,7 @@
-"""The guarantees, checked on the raw documents of a store. Uses nothing of the service's own code.
+"""The guarantees, checked on the raw documents of a store, without any code of the service.
 
-A `History` says what callers asked for and were told. A `Picture` is what is stored, and what a
-reader must make of it. `check_guarantees` compares the two.
+A `History` records what callers asked for and were told. A `Picture` is what is stored, and what a
+reader must see. `check_guarantees` compares the two.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class Broken(AssertionError):
 
 @dataclass
 class History:
-    """What callers were told. Every event's id occurs in the values that its delta sets."""
+    """What callers were told. The values that an event's delta sets contain the event's id."""
 
     stored: dict[str, Where] = field(default_factory=dict)  # acknowledged events
-    unmerged: set[str] = field(default_factory=set)  # of those: their shared state may follow later
-    refused: set[str] = field(default_factory=set)  # events that left no trace
-    unknown: set[str] = field(default_factory=set)  # no answer: there, or not
-    cut_off: set[str] = field(default_factory=set)  # had no answer once: chunks may be left over
+    unmerged: set[str] = field(default_factory=set)  # stored; their shared state may follow later
+    refused: set[str] = field(default_factory=set)  # events that must have left no trace
+    unknown: set[str] = field(default_factory=set)  # no answer: stored or not
+    cut_off: set[str] = field(default_factory=set)  # had no answer once: chunks may be left
     initial: dict[str, dict[str, Any]] = field(default_factory=dict)  # by state["born"]
-    purged: set[Where] = field(default_factory=set)  # of which no content may be left
-    damaged: set[Where] = field(default_factory=set)  # whose session document was taken away
+    purged: set[Where] = field(default_factory=set)  # no content may be left
+    damaged: set[Where] = field(default_factory=set)  # their session document was removed
 
 
 class Picture:
@@ -67,11 +67,11 @@ class Picture:
                 self.logs.setdefault(_where(document), []).append(document)
 
     def dump(self) -> str:
-        """Every byte: two dumps are equal if nothing was written in between."""
+        """All stored bytes: two dumps are equal if nothing was written in between."""
         return json.dumps(sorted(self.documents, key=lambda each: each["id"]), sort_keys=True)
 
     def live(self, where: Where) -> list[Document]:
-        """The records of the session's present incarnation, whole."""
+        """The records of the session's current incarnation, with their bodies."""
         session = self.sessions.get(where)
         if session is None:
             return []
@@ -87,7 +87,7 @@ class Picture:
         if session is None or session["status"] in ("deleted", "purging", "purged"):
             return None
         records = self.live(where)
-        if session["status"] == "forking":  # whoever reads it completes it
+        if session["status"] == "forking":  # the next reader completes it
             source = session["source"]
             original = self.live((source["user_id"], source["session_id"]))
             records = [
@@ -106,7 +106,7 @@ class Picture:
         return events, state | shared[0] | shared[1]
 
     def state(self, kind: str, where: Where, records: list[Document]) -> dict[str, Any]:
-        """User or app state with prefixes: the document, and what this log has beyond it."""
+        """User or app state with prefixes: the document, and later changes in this log."""
         prefix = "user:" if kind == "user_state" else "app:"
         document = self._state_document(kind, where[0])
         newest = {
@@ -121,7 +121,7 @@ class Picture:
     def changes(
         self, kind: str, where: Where, records: list[Document]
     ) -> list[tuple[str, tuple[int, str], Any]]:
-        """What a session does to user or app state: (key, stamp, value)."""
+        """What a session changes in user or app state: (key, stamp, value)."""
         prefix = "user:" if kind == "user_state" else "app:"
         session = self.sessions.get(where, {})
         found = []
@@ -130,7 +130,7 @@ class Picture:
         for key, value in given.items():
             found.append((key, (initial["stamp"], f"create-{session['incarnation']}"), value))
         for record in records:
-            if record.get("copied"):  # the original changed it
+            if record.get("copied"):  # the source changed it
                 continue
             stamp = (record["stamp"], record["event_id"])
             for key, value in _scope(record, prefix).items():
@@ -142,7 +142,7 @@ class Picture:
         return self.states.get((kind, partition), {"state": {}, "stamps": {}})
 
     def values_of(self, document: Document, owner: str | None = None) -> Document:
-        """The state in a document, with the large values that it names. Raises if they are not
+        """The state in a document, including the large values that it names. Raises if they are not
         whole."""
         large = document.get("large", {})
         return document.get("state", {}) | {
@@ -152,14 +152,14 @@ class Picture:
         }
 
     def body(self, event: Document) -> Document:
-        """The event with what its chunks hold, as far as they are whole."""
+        """The event with the content of its chunks, as far as they are whole."""
         try:
             return self.whole(event)
         except Exception:
             return event
 
     def whole(self, event: Document) -> Document:
-        """The event with what its chunks hold. Raises if they are not whole."""
+        """The event with the content of its chunks. Raises if they are not whole."""
         if "chunks" not in event:
             return event
         told = event["chunks"]
@@ -186,7 +186,7 @@ def _value_ids(owner: str, ref: Document) -> list[str]:
 
 
 def _everything(emulator: Emulator) -> Iterator[Document]:
-    """Straight from the emulator's tables: a look that costs nothing and changes nothing."""
+    """Straight from the emulator's tables: it costs nothing and changes nothing."""
     with emulator._storage.reading() as tables:
         for (number,) in tables.execute("SELECT num FROM containers").fetchall():
             for (body,) in tables.execute(f"SELECT body FROM items_{number}"):
@@ -194,7 +194,7 @@ def _everything(emulator: Emulator) -> Iterator[Document]:
 
 
 def check_guarantees(emulator: Emulator, history: History, *, settled: bool = False) -> Picture:
-    """Raises Broken with all that is wrong. `settled`: every session was read and flushed since."""
+    """Raises Broken with all problems. `settled`: every session was read and flushed since."""
     picture = Picture(emulator)
     problems: list[str] = []
     for where in picture.logs.keys() | picture.sessions.keys():
@@ -211,7 +211,7 @@ def check_guarantees(emulator: Emulator, history: History, *, settled: bool = Fa
 
 
 def _log(picture: Picture, where: Where) -> list[str]:
-    """Places are taken once, without a hole, and nothing follows a tombstone."""
+    """Each place is taken once, there is no hole, and nothing follows a tombstone."""
     problems = []
     records = picture.logs.get(where, [])
     expected = 1
@@ -269,7 +269,7 @@ def _session(picture: Picture, where: Where, history: History) -> list[str]:
 
 
 def _followed(picture: Picture, where: Where) -> list[str]:
-    """After a reader was there: nothing is half done."""
+    """After a reader: nothing is half done."""
     session, records = picture.sessions[where], picture.live(where)
     if session["status"] in ("restoring", "forking", "purging"):
         return [f"{where}: still {session['status']}"]
@@ -326,17 +326,17 @@ def _chunks(picture: Picture, history: History) -> list[str]:
 
 
 def _erasing(picture: Picture, where: Where) -> bool:
-    """A purge that is under way, or was cut short, has begun to remove chunks."""
+    """A purge that is under way, or was interrupted, has begun to remove chunks."""
     return picture.sessions.get(where, {}).get("status") == "purging"
 
 
 def _left_behind(document: Document, history: History) -> bool:
-    """A writer that was cut off may leave chunks. Nobody reads them; purge removes them."""
+    """An interrupted writer may leave chunks. Nobody reads them, and a purge removes them."""
     return document["document_type"] == "chunk" and document["event_id"] in history.cut_off
 
 
 def _shared_state(picture: Picture, history: History, settled: bool) -> list[str]:
-    """Per key the largest stamp wins; nothing merged is older than what was acknowledged."""
+    """For each key the largest stamp wins. Nothing merged is older than what was acknowledged."""
     problems = []
     made: dict[tuple[str, str, str], list[tuple[tuple[int, str], Any]]] = {}
     for where in picture.logs.keys() | picture.sessions.keys():
@@ -376,7 +376,7 @@ def _whole_state(picture: Picture, document: Document, problems: list[str]) -> D
 
 
 def _purged(picture: Picture, event_id: str) -> bool:
-    """Whether the event is erased, or is being: a large one loses its body first."""
+    """Whether the event is erased, or is being erased: a large event loses its body first."""
     return any(
         record["event_id"] == event_id
         and (record["document_type"] == "stub" or _erasing(picture, where))
@@ -390,13 +390,13 @@ def _where(document: Document) -> Where:
 
 
 def _in_force(records: list[Document]) -> bool:
-    """Whether a tombstone is the last word of these records."""
+    """Whether a tombstone is in force at the end of these records."""
     marks = [r["document_type"] for r in records if r["document_type"] in ("tombstone", "restored")]
     return marks[-1:] == ["tombstone"]
 
 
 def _scope(record: Document, prefix: str) -> dict[str, Any]:
-    """What the event changes in one scope; `prefix` "" is the session's own."""
+    """What the event changes in one scope. The prefix "" is the session's own scope."""
     delta = (record.get("actions") or {}).get("state_delta", {})
     if prefix:
         return {key: value for key, value in delta.items() if key.startswith(prefix)}

@@ -1,9 +1,9 @@
-"""Many processes whose requests reach the store in an order that a seed picks.
+"""Many processes whose requests reach the store in an order that a seed chooses.
 
-Every request is held until all others wait too; then the seed picks the one that goes next. A model
-that keeps everything in a dict is told of the log writes that the store accepts, and knows what was
-true at every moment. What a caller was told must have been true between its call and its answer.
-Where replicas lag, what a get shows may be older: but it was true, and is never older than what the
+Every request is held until all processes wait. Then the seed chooses the one that goes next. A
+model in plain dicts is told which log writes the store accepts, so it knows what was true at every
+moment. What a caller was told must have been true between its call and its answer. Where replicas
+lag, a get may show an older state. But that state was true, and it is never older than what the
 same process has seen before.
 """
 
@@ -40,7 +40,7 @@ from tests.reliability.guarantees import (
 from tests.reliability.simulation import Fate, Killed, Process, VirtualLoop, settled, store
 from tests.support.adk import event
 
-STEP = 0.001  # seconds that pass with every request
+STEP = 0.001  # seconds that each request takes
 
 
 @dataclass
@@ -65,10 +65,10 @@ class Moment:
 
 
 class Model:
-    """Sessions and state in dicts. It has deltas from the callers, their order from the store."""
+    """Sessions and state in dicts. Deltas come from the callers, their order from the store."""
 
     def __init__(self) -> None:
-        self.deltas: dict[str, dict[str, Any]] = {}  # of every event that somebody tried to append
+        self.deltas: dict[str, dict[str, Any]] = {}  # of every event that a caller tried to append
         self.initial: dict[str, dict[str, Any]] = {}  # of every create: state["born"] → state
         self.lives: dict[Where, Life] = {}
         self.shared: dict[tuple[str, str], dict[str, tuple[tuple[int, str], Any]]] = {}
@@ -76,7 +76,7 @@ class Model:
         self.problems: list[str] = []
 
     def accept(self, step: int, request: Request) -> None:
-        """The store has accepted a write."""
+        """Called when the store has accepted a write."""
         if request.operation not in ("create", "replace") or request.resource != "docs":
             return
         body = json.loads(request.body)
@@ -124,13 +124,13 @@ class Model:
         )
 
     def between(self, where: Where, start: int, end: int) -> list[Moment]:
-        """What was true at some time from `start` to `end`."""
+        """What was true at some time between `start` and `end`."""
         moments = self.moments.get(where, [Moment(0, None, {}, "")])
         last_before = max(i for i, each in enumerate(moments) if each.step <= start)
         return [each for each in moments[last_before:] if each.step <= end]
 
     def session(self, where: Where) -> tuple[list[str], dict[str, Any]] | None:
-        """As a reader must see it when all is done."""
+        """What a reader must see at the end."""
         life = self.lives.get(where)
         if life is None or not life.alive:
             return None
@@ -143,7 +143,7 @@ _SHARED = ("user:", "app:")
 
 @dataclass
 class Call:
-    """One call of a process: steps of its start and end, what it was told."""
+    """One call of a process: the steps of its start and end, and what it was told."""
 
     name: str
     where: Where
@@ -156,7 +156,7 @@ class Call:
 
 
 class World:
-    """A store, processes on it, the model, and all that was called."""
+    """A store, its processes, the model, and all calls."""
 
     def __init__(
         self, seed: int, *, losses: float = 0.0, kills: float = 0.0, lag: float = 0.0
@@ -164,19 +164,19 @@ class World:
         self.random = random.Random(seed)
         self.lag = lag
         self.emulator = store(Replicas((0.0, lag), seed=seed) if lag else None)
-        self._seen: dict[tuple[Process, Where], int] = {}  # the moment that was shown last
+        self._seen: dict[tuple[Process, Where], int] = {}  # the moment that was last shown
         self.model = Model()
         self.history = History()
         self.calls: list[Call] = []
         self.step = 0
-        self.rebasing = False  # then several may be stored that start from one place
-        self.clocks_agree = True  # then a later write of a key wins
+        self.rebasing = False  # if so, several events from one place may be stored
+        self.clocks_agree = True  # if so, a later write of a key wins
         self._losses, self._kills = losses, kills
         self._waiting: list[asyncio.Future[Fate]] = []
         self._numbers = 0
 
     def process(self, **options: Any) -> Process:
-        """One more process; its requests are held from now on."""
+        """One more process. Its requests are held from now on."""
         process = self._watched(**options)
         process.wire.hold = self._hold
         return process
@@ -194,7 +194,7 @@ class World:
         return await turn
 
     async def play(self, *actors: Coroutine[Any, Any, None]) -> None:
-        """Runs all actors to their end, one request at a time."""
+        """Runs all actors to the end, one request at a time."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         tasks = [asyncio.create_task(actor) for actor in actors]
@@ -211,7 +211,7 @@ class World:
                 turn.set_result(self._fate())
                 loop.advance(STEP)
             else:
-                await asyncio.sleep(0.05)  # pauses come to their end
+                await asyncio.sleep(0.05)  # lets pauses end
         for task in tasks:
             task.result()
 
@@ -228,7 +228,8 @@ class World:
     async def call(
         self, name: str, where: Where, work: Callable[[Call], Awaitable[Any]], **details: Any
     ) -> Any:
-        """Runs the work, writes down what its caller was told. None if that was a failure."""
+        """Does the work, and records what its caller was told. Returns None if that was a
+        failure."""
         call = Call(name, where, self.step, **details)
         self.calls.append(call)
         try:
@@ -269,7 +270,7 @@ class World:
     async def append(
         self, process: Process, session: Session, *keys: str, name: str | None = None
     ) -> bool:
-        """Whether it is stored, as far as the caller knows."""
+        """Whether the event is stored, as far as the caller knows."""
         where = session.user_id, session.id
         event_id = name or self.name("event")
         delta = dict.fromkeys(keys, event_id)
@@ -358,13 +359,13 @@ class World:
     # --- at the end
 
     async def check(self) -> Picture:
-        """What callers were told is true, and what is stored is what the model says."""
+        """What callers were told is true, and what is stored agrees with the model."""
         for call in self.calls:
             self._truthful(call)
         self._one_winner()
         self._order()
         check_guarantees(self.emulator, self.history)
-        # What a killed process could not merge becomes visible when its session is read.
+        # State that a killed process did not merge becomes visible when its session is read.
         await self._look()
         picture = check_guarantees(self.emulator, self.history)
         for where, seen in (await self._look()).items():
@@ -378,7 +379,7 @@ class World:
         return picture
 
     async def _look(self) -> dict[Where, View]:
-        """What a new process sees of every session. It may complete what a killed one began."""
+        """What a new process sees of every session. It may complete what a killed process began."""
         self.catch_up()
         reader = self._watched()
         views: dict[Where, View] = {}
@@ -394,7 +395,7 @@ class World:
         gone = [each for each in moments if each.events is None]
         true = {
             ("create", "ok"): any(each.incarnation == call.marker for each in alive),
-            # Whose log is old does not see that a delete is under way.
+            # A process that reads an old log does not see that a delete is under way.
             ("create", "AlreadyExistsError"): bool(alive) or bool(self.lag),
             ("delete", "ok"): bool(gone),
             ("restore", "ok"): bool(alive),
@@ -408,7 +409,8 @@ class World:
             raise Broken(f"{call} is not true: {moments}")
 
     def _one_winner(self) -> None:
-        """Of those that start from one place in the log one is stored; others were told so."""
+        """Of the events from one place in the log, one is stored. The callers of the others were
+        told."""
         starts: dict[tuple[Where, str], list[Call]] = {}
         for call in self.calls:
             if call.name == "append":
@@ -423,7 +425,7 @@ class World:
                 raise Broken(f"G9 {marker}: told of a conflict that never was")
 
     def _moved(self, where: Where, marker: str, calls: list[Call]) -> bool:
-        """Whether a record that is not of these calls follows the marker."""
+        """Whether a record of another call follows the marker."""
         _, incarnation, seq, *_ = marker.split(":")
         own = {call.event_id for call in calls}
         return any(
@@ -434,7 +436,8 @@ class World:
         )
 
     def _order(self) -> None:
-        """What returned before something else began stands before it, in logs and shared state."""
+        """What returned before something else began comes before it, in logs and in shared
+        state."""
         done = [c for c in self.calls if c.name == "append" and c.told in ("ok", "unmerged")]
         places = {
             record["event_id"]: (where, record["seq"])

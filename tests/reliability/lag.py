@@ -1,4 +1,4 @@
-"""Worlds whose replicas lag, and a session in them that is used while they do."""
+"""Worlds whose replicas lag, and a session that is used in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HELD_AFTER = 2  # events, in a world whose replicas are held
 
 @dataclass(frozen=True)
 class World:
-    """`lag` seconds; held, the replicas stop in the middle of what is written."""
+    """The replicas lag by `lag` seconds or, if `held`, stop in the middle of the writes."""
 
     containers: tuple[str, ...]
     lag: float = 0.0
@@ -39,13 +39,13 @@ class World:
         return Replicas(dict.fromkeys(self.containers, self.lag))
 
     def hold(self, stage: Stage) -> None:
-        """The moment at which replicas stop, in a world where they do."""
+        """Stops the replicas, if this world holds them."""
         if self.held:
             assert stage.emulator.replicas is not None
             stage.emulator.replicas.hold(*self.containers)
 
 
-# Of one container by half a second only; `make interleavings` tries every lag.
+# A single container lags only by half a second; `make interleavings` tries every lag.
 FEWER = {} if "RELIABILITY_SEEDS" in os.environ else dict.fromkeys(CONTAINERS[:2], LAGS[1:2])
 WORLDS = [
     World(BOTH),
@@ -60,7 +60,7 @@ Work = Callable[[Stage, World], Awaitable[None]]
 
 
 def scene(world: World, work: Work, *, settled: bool = True, **options: Any) -> None:
-    """Runs the work where replicas lag. Once they have caught up, every guarantee holds."""
+    """Does the work while replicas lag. Once they have caught up, every guarantee holds."""
 
     async def run() -> None:
         stage = Stage(replicas=world.replicas(), **options)
@@ -81,7 +81,7 @@ def catch_up(stage: Stage) -> None:
 
 
 async def strictly(stage: Stage) -> None:
-    """A new process sees what is stored, and then nothing is left to be done."""
+    """A new process sees what is stored, and after it nothing is left to do."""
     expected = Picture(stage.emulator).view(WHERE)
     reader = stage.fresh()
     found = await reader.service.get_session(**THIS)
@@ -91,7 +91,8 @@ async def strictly(stage: Stage) -> None:
 
 
 async def used(stage: Stage, world: World) -> Session:
-    """The victim's session, with an event every fifth of a second. Its document follows each."""
+    """The victim's session, with an event every fifth of a second. Its document is projected after
+    each."""
     session = stage.session = await stage.create(stage.victim, "first")
     for number, name in enumerate(NAMES):
         if number == HELD_AFTER:
@@ -103,7 +104,8 @@ async def used(stage: Stage, world: World) -> Session:
 
 
 def truths() -> list[tuple[list[str], dict[str, Any]]]:
-    """What was true of that session, one after the other: events and own state."""
+    """What was true of that session, one moment after the other: events and the session's own
+    state."""
     return [
         (NAMES[:count], {"born": "first"} | ({"own_key": NAMES[count - 1]} if count else {}))
         for count in range(len(NAMES) + 1)
@@ -116,7 +118,8 @@ def own(session: Session) -> dict[str, Any]:
 
 
 def content(stage: Stage, *words: str) -> list[str]:
-    """The ids of documents that have content: events, chunks, large values, or one of these."""
+    """The ids of documents that have content: events, chunks and large values, or one of these
+    kinds."""
     found = []
     for body in Picture(stage.emulator).documents:
         text = json.dumps({name: value for name, value in body.items() if name != "event_id"})

@@ -1,4 +1,4 @@
-"""The operations whose every request is made to fail, and what each leads to."""
+"""The operations whose every request is made to fail, and the result of each."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ WHO = {"app_name": APP, "user_id": USER}
 THIS = WHO | {"session_id": ID}
 REFUSALS = (StaleSessionError, SessionNotFoundError, AlreadyExistsError)
 
-NOON = 1_700_000_000.5  # the time of every event: their order does not hang on it
-# Random, so that it does not compress: two chunks, where an item takes 20,000 bytes.
+NOON = 1_700_000_000.5  # the time of every event: their order does not depend on it
+# Random, so that it does not compress: two chunks, since an item takes 20,000 bytes here.
 LARGE = random.Random(0).randbytes(22_000)
 
 
 class Stage:
-    """A store, the process whose requests fail, and what it holds and was told."""
+    """A store, the process whose requests fail, its session object, and what it was told."""
 
     def __init__(self, *, replicas: Replicas | None = None, **options: Any) -> None:
         self.emulator = store(replicas)
@@ -46,7 +46,7 @@ class Stage:
         self.event: Event | None = None  # the one that the operation appends
 
     def fresh(self) -> Process:
-        """Another process, which has seen nothing."""
+        """A new process, which has seen nothing."""
         return Process(self.emulator)
 
     async def create(self, process: Process, born: str, **state: Any) -> Session:
@@ -56,7 +56,7 @@ class Stage:
         return await process.service.create_session(**THIS, state=initial)
 
     async def append(self, process: Process, session: Session, said: Event) -> None:
-        """Appends, and writes down what the caller was told."""
+        """Appends, and records what the caller was told."""
         history = self.history
         history.unknown.add(said.id)
         try:
@@ -76,7 +76,7 @@ class Stage:
         history.stored[said.id] = (session.user_id, session.id)
 
 
-# Two documents of its own, where a value in the state's takes 32,000 bytes.
+# Large enough for two documents: a value in a state document takes 32,000 bytes here.
 LARGE_TEXT = random.Random(0).randbytes(18_000).hex()
 
 
@@ -85,7 +85,8 @@ def large_value(name: str) -> list[str]:
 
 
 def say(name: str, *scopes: str, large: bool = False, large_state: bool = False) -> Event:
-    """An event whose id, and whose value in every scope, is its name; the same at every call."""
+    """An event whose name is its id and its value in every scope. Every call returns the same
+    event."""
     value = large_value(name) if large_state else name
     delta = {f"{scope}{'' if scope.endswith(':') else '_'}key": value for scope in scopes}
     content = None
@@ -105,15 +106,15 @@ class Operation:
     run: Callable[[Stage, Process], Awaitable[None]]
     before: View
     after: View
-    where: tuple[str, str] = WHERE  # the session that readers look at
-    uploads: tuple[str, ...] = ()  # large events of which it may leave chunks if it is cut off
+    where: tuple[str, str] = WHERE  # the session that readers check
+    uploads: tuple[str, ...] = ()  # large events that may leave chunks if it is interrupted
     options: dict[str, Any] = field(default_factory=dict)
-    refusal: type[Exception] | None = None  # what it raises, rightly
-    again: type[Exception] | None = None  # what it may raise the second time, rightly
+    refusal: type[Exception] | None = None  # the error that it must raise
+    again: type[Exception] | None = None  # the error that it may raise the second time
 
 
 async def nothing(stage: Stage) -> None:
-    """The containers, and a connection to them."""
+    """Creates the containers, and connects to them."""
     await stage.victim.service.list_sessions(**WHO)
 
 
@@ -122,14 +123,14 @@ async def created(stage: Stage) -> None:
 
 
 async def begun(stage: Stage) -> None:
-    """A session with an event in it, known to the victim."""
+    """A session with one event, which the victim has seen."""
     await created(stage)
     await stage.append(stage.victim, stage.session, say("one", "own"))
     await stage.victim.service.flush()
 
 
 async def late(stage: Stage) -> None:
-    """Somebody else has appended, with user and app state, and has died before that was merged."""
+    """Another process has appended user and app state, and has died before it was merged."""
     await begun(stage)
     other = stage.fresh()
     session = await other.service.get_session(**THIS)
@@ -146,14 +147,14 @@ async def late(stage: Stage) -> None:
     try:
         await other.service.append_event(session, say("other", "own", "user:", "app:"))
     except Killed:
-        stage.history.stored["other"] = WHERE  # the caller never learned it, but it is
+        stage.history.stored["other"] = WHERE  # the caller was never told, but it is stored
         stage.history.unmerged.add("other")
     stage.emulator.faults.clear()
     assert rule.hits + created_.hits > 0
 
 
 async def overtaken(stage: Stage) -> None:
-    """Somebody else has appended since the victim loaded the session."""
+    """Another process has appended since the victim loaded the session."""
     await begun(stage)
     other = stage.fresh()
     session = await other.service.get_session(**THIS)
@@ -263,7 +264,7 @@ def forking(at: int | None = None):
 
 
 async def without_document(stage: Stage) -> None:
-    """The session's document and its large values are gone: there is only the log."""
+    """The session's document and its large values are gone: only the log is left."""
     await with_everything(stage)
     other = stage.fresh()
 
@@ -431,7 +432,7 @@ OPERATIONS = [
 
 
 async def attempt(work: Awaitable[None]) -> str:
-    """What the caller is told, in a word."""
+    """What the caller is told, in one word."""
     try:
         await work
     except asyncio.CancelledError:

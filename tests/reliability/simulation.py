@@ -1,9 +1,9 @@
 """Several processes on one store, in one thread, in virtual time.
 
 Each process is a service of its own, with its own connection and its own clock. All run on one
-event loop whose time jumps to the next timer when there is nothing else to do, so pauses cost
-nothing and a run depends on nothing but its seed. Everything of the service is the real thing
-except the thread of its I/O loop: callers and I/O share the loop.
+event loop whose time jumps to the next timer when there is nothing else to do. So pauses cost
+nothing, and a run depends only on its seed. Everything in the service is real except the thread of
+its I/O loop: callers and I/O share the loop.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from cosmosservice.hosting.io_thread import IoThread
 
 T = TypeVar("T")
 
-EPOCH = 1_700_000_000  # seconds: when every simulation begins
+EPOCH = 1_700_000_000  # seconds: the start of every simulation
 
 _skew: ContextVar[float] = ContextVar("skew", default=0.0)
 
 
 class Fate(enum.Enum):
-    """What becomes of a request."""
+    """What happens to a request."""
 
     ARRIVES = enum.auto()
     DROPPED_BEFORE = enum.auto()
@@ -50,11 +50,11 @@ Hold = Callable[[Request], Coroutine[Any, Any, Fate]]
 
 
 class Killed(BaseException):
-    """The process is gone: nothing that it still does reaches the store."""
+    """The process was killed: none of its further requests reach the store."""
 
 
 class Stuck(Exception):
-    """Nothing can happen any more, and somebody still waits."""
+    """Nothing can happen any more, but something still waits."""
 
 
 class _VirtualSelector(selectors.DefaultSelector):
@@ -98,18 +98,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     @property
     def idle(self) -> bool:
-        """Seen from a task that has just given way: whether nothing else can run."""
+        """For a task that has just yielded: whether nothing else can run."""
         return not self._ready  # type: ignore[attr-defined]
 
 
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What a killed process leaves unfinished is nobody's concern."""
+    """Ignores what a killed process leaves unfinished."""
     if not isinstance(context.get("exception"), Killed):
         loop.default_exception_handler(context)
 
 
 class _ServerTime:
-    """Stands in for the module `time`: the loop's time."""
+    """Replaces the module `time` with the loop's time."""
 
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
@@ -122,7 +122,7 @@ class _ServerTime:
 
 
 class _LocalTime(_ServerTime):
-    """The same with the skew of who asks."""
+    """The same, plus the clock skew of the calling process."""
 
     def time(self) -> float:
         return super().time() + _skew.get()
@@ -145,10 +145,10 @@ def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
                 "secrets.token_hex", lambda size: f"{names.getrandbits(8 * size):0{2 * size}x}"
             )
         )
-        # A hundredth of Cosmos DB's limit: the same requests, with less to carry.
+        # A hundredth of Cosmos DB's limit: the same requests, with less data.
         patches.enter_context(mock.patch(f"{store}.event_log.ITEM_LIMIT", 20_000))
         patches.enter_context(mock.patch(f"{store}.packing.CHUNK_BYTES", 14_000))
-        random.seed(seed)  # of the jitter in pauses
+        random.seed(seed)  # for the jitter of pauses
         try:
             return loop.run_until_complete(work())
         finally:
@@ -165,12 +165,12 @@ def _end(loop: VirtualLoop) -> None:
             loop.run_until_complete(asyncio.wait(left))
     for task in left:
         if task.done() and not task.cancelled():
-            task.exception()  # seen: a killed process may have left it
+            task.exception()  # retrieved: a killed process may have left it
     loop.close()
 
 
 async def settled() -> None:
-    """Returns when all others wait for something."""
+    """Returns when all other tasks wait for something."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     while True:
@@ -180,7 +180,7 @@ async def settled() -> None:
 
 
 class _SharedLoop(IoThread):
-    """The real hand-over between loops, with one loop on both sides."""
+    """The real hand-over between loops, with the same loop on both sides."""
 
     def _thread(self) -> Any:
         if self._current is None:
@@ -207,15 +207,15 @@ class _SharedThread:
 
 
 class Wire:
-    """One process's way to the store. Looks like an emulator to the service."""
+    """One process's connection to the store. The service takes it for an emulator."""
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
         self.endpoint, self.key = emulator.endpoint, emulator.key
         self.dead = False
-        self.hold: Hold | None = None  # when to let a request go, and what becomes of it
+        self.hold: Hold | None = None  # when to release a request, and what happens to it
         self.slow = False  # whether others may run before a request arrives, and before its answer
-        self.accepted: Callable[[Request], None] | None = None  # is told of writes that succeeded
+        self.accepted: Callable[[Request], None] | None = None  # called after successful writes
 
     def erase_remnants(self) -> bool:
         return True
@@ -251,7 +251,7 @@ class Wire:
 
 
 def store(replicas: Replicas | None = None) -> Emulator:
-    """An emulator that has the containers, and nothing in them. Lag goes by virtual time."""
+    """An emulator with empty containers. Lag follows virtual time."""
     with mock.patch.object(Storage, "__init__", _filled):
         return Emulator(replicas=replicas)
 
@@ -266,7 +266,7 @@ _open = Storage.__init__
 
 @lru_cache(maxsize=1)
 def _empty_store() -> bytes:
-    """Made once: every case begins with it."""
+    """Made once: every case starts with it."""
 
     async def open_and_close(emulator: Emulator) -> None:
         await CosmosSessionService.embedded(emulator).list_sessions(app_name="none")
@@ -279,7 +279,7 @@ def _empty_store() -> bytes:
 
 
 class Process:
-    """A service with a connection and a clock of its own, on what `store` made."""
+    """A service with its own connection and clock, on an emulator made by `store`."""
 
     def __init__(self, emulator: Emulator, *, skew: float = 0.0, **options: Any) -> None:
         self.wire = Wire(emulator)
@@ -297,7 +297,7 @@ class Process:
 
     @contextlib.contextmanager
     def clock(self) -> Iterator[None]:
-        """Inside, time is this process's."""
+        """Within the block, time is this process's."""
         token = _skew.set(self.skew)
         try:
             yield

@@ -1,8 +1,8 @@
-"""A task that is cancelled anywhere leaves a usable service, and a session object that is true.
+"""A task that is cancelled at any point leaves a usable service and a correct session object.
 
-Cancelled after a number of steps of the event loop, from the first to the last, in virtual time;
-and at every request with the I/O thread as it really is. Odd numbers on a thread and even ones on
-the caller's loop; `make interleavings` tries all numbers on both.
+The task is cancelled after every possible number of event loop steps, in virtual time, and at every
+request with the real I/O thread. Odd numbers run on a thread and even ones on the caller's loop;
+`make interleavings` tries all numbers on both.
 """
 
 from __future__ import annotations

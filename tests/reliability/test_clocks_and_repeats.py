@@ -1,4 +1,5 @@
-"""Clocks that disagree, equal timestamps, repeated event ids, events that are delivered again."""
+"""Clocks that disagree, equal timestamps, repeated event ids, and events that are delivered
+again."""
 
 from __future__ import annotations
 

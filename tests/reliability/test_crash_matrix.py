@@ -1,4 +1,4 @@
-"""The faults that differ most take turns at every request, a third of them where replicas lag.
+"""Every request fails with some of the most different faults, a third of them under lag.
 
 `make crash-matrix` tries all faults at every request, with lag and without.
 """
@@ -18,7 +18,7 @@ CHOSEN = [
     "cancelled before",
     "cancelled after, in a block",
 ]
-MANY = 8  # requests of an operation: with more of them, one fault at each, otherwise two
+MANY = 8  # requests: operations with more get one fault at each, others two
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)

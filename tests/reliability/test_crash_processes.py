@@ -1,4 +1,4 @@
-"""Real processes that are killed lose nothing and leave nothing half done."""
+"""Killing real processes loses nothing and leaves nothing half done."""
 
 from __future__ import annotations
 

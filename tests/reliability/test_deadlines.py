@@ -1,4 +1,4 @@
-"""Every operation ends within its deadline, whatever the other side does. In virtual time."""
+"""Every operation ends within its deadline, whatever the server does. In virtual time."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_closing_ends_however_much_is_due(silence):
         emulator.faults.clear()
         emulator.clear_requests()
         await asyncio.sleep(300)
-        assert not list(emulator.requests)  # what is closed does not try again
+        assert not list(emulator.requests)  # a closed service does not try again
         found = await Process(emulator).service.get_session(**WHO, session_id="39")
         assert len(found.events) == 1
 

@@ -1,5 +1,5 @@
-"""A user is erased while another process is in the middle of something. Nothing comes back: not
-when that process continues and, a day later, not even if it has died there.
+"""A user is erased while another process is in the middle of an operation. Nothing comes back when
+that process continues or, a day later, if it has died there.
 
 `make interleavings` stops that process at every request, `make test` at one in four.
 """
@@ -40,7 +40,7 @@ async def create(stage: Stage, process: Process, size: int = 1) -> None:
 
 
 async def read_and_repair(stage: Stage, process: Process) -> None:
-    """Merges and projects what a process that died has appended."""
+    """Merges and projects what a dead process has appended."""
     await process.service.get_session(**THIS)
     await process.service.flush()
     await process.service.repair_session(**THIS)
@@ -56,8 +56,8 @@ OPERATIONS: dict[str, Work] = {
 
 
 async def prepare() -> tuple[Stage, Process]:
-    """An event of a process that died before its user state was merged; another process, which
-    has read that state; and replicas that stay where they are from now on."""
+    """A process has appended an event and died before its user state was merged. Another process
+    has read that state. From now on the replicas stand still."""
     stage = Stage(replicas=World(BOTH).replicas())
     await late(stage)
     await stage.victim.service.close()
@@ -68,7 +68,7 @@ async def prepare() -> tuple[Stage, Process]:
 
 
 def requests_of(work: Work) -> int:
-    """How many requests it sends."""
+    """The number of requests that it sends."""
     count = 0
 
     async def hold(_: Request) -> Fate:
@@ -87,7 +87,7 @@ def requests_of(work: Work) -> int:
 
 
 def texts(stage: Stage) -> str:
-    """All that is stored of the user, but for names of places."""
+    """Everything that is stored of the user, except for ids."""
     kept = [
         {name: value for name, value in body.items() if name not in ("id", "event_id")}
         for body in Picture(stage.emulator).documents
@@ -97,7 +97,7 @@ def texts(stage: Stage) -> str:
 
 
 def no_older_key(stage: Stage) -> None:
-    """Whatever the user's state holds was changed after it was erased."""
+    """The user's state contains only changes from after its erasure."""
     found = Picture(stage.emulator).states["user_state", USER]
     assert all(stamp > found["erased"] for stamp, _ in found["stamps"].values())
 
@@ -134,7 +134,7 @@ async def _scene(work: Work, place: int, dies: bool) -> None:
     await stage.fresh().service.purge_user(**WHO, include_state=True)
     arrive.set()
     for _ in range(3):
-        await asyncio.sleep(60)  # what is tried again in the background
+        await asyncio.sleep(60)  # background retries
     try:
         await running
     except (CosmosServiceError, *REFUSALS, Killed):

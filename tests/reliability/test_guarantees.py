@@ -1,4 +1,4 @@
-"""The check of the guarantees sees what it must see: documents are changed by hand."""
+"""The check of the guarantees finds every kind of problem: here documents are changed by hand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Interleavings of several processes, each reproducible from its seed.
 
-RELIABILITY_SEEDS=20 tries twenty times as many (`make interleavings`).
+RELIABILITY_SEEDS=20 tries twenty times as many seeds (`make interleavings`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tests.reliability.simulation import Killed, simulate
 
 HERE = ("ann", "s")
 TIMES = int(os.environ.get("RELIABILITY_SEEDS", "1"))
-SEEDS = range(12 * TIMES)  # every trouble with every lag
+SEEDS = range(12 * TIMES)  # every kind of trouble with every lag
 # Some worlds lose requests and answers, some kill processes, some do neither.
 TROUBLES = [{}, {"losses": 0.05}, {"losses": 0.03, "kills": 0.03}]
 
 
-# In every other one of each kind replicas lag by up to this many seconds. A request takes 1 ms.
+# In every other world of each kind, replicas lag by up to this many seconds. A request takes 1 ms.
 LAGS = [0.0, 0.05, 0.0, 8.0]
 
 
@@ -30,7 +30,7 @@ def world_of(seed: int) -> World:
 
 
 async def begin(world: World, *places, **state) -> None:
-    """The sessions exist, created without trouble."""
+    """Creates the sessions, without trouble."""
     process = world.process()
     losses, world._losses, kills, world._kills = world._losses, 0.0, world._kills, 0.0
     await world.play(_begin(world, process, places, state))
@@ -54,7 +54,7 @@ async def play(world: World, *actors) -> None:
 
 
 async def write(world: World, process, where, count: int, *keys: str) -> None:
-    """A process that appends, and loads the session again when its object is stale."""
+    """Appends, and loads the session again when its object is stale."""
     session = await world.get(process, where)
     for _ in range(count):
         for _ in range(50):
@@ -97,7 +97,7 @@ def test_when_writers_rebase_all_land_in_one_order_that_all_readers_see(seed):
             for _ in range(3):
                 if session is not None:
                     await world.append(process, session, "k", "app:k")
-            # The session object has taken in, in order, what it was rebased onto.
+            # The session object has taken in, in order, the events that it was rebased onto.
             if session is not None and not world._losses:
                 events = tuple(each.id for each in session.events)
                 moments = world.model.between(HERE, 0, world.step)

@@ -1,7 +1,7 @@
-"""Reading and writing where replicas lag: what is shown was true, and is whole.
+"""Reading and writing under lag: what is shown was true, and is whole.
 
-Tests run where the replicas of one container lag, of the other, and of both: by nothing, 50 ms,
-half a second, 8 seconds, and stopped in the middle of what is written.
+Tests run where the replicas of either container lag, or of both: by nothing, 50 ms, half a second,
+8 seconds, or stopped in the middle of the writes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def no_damage_is_reported(caplog):
 
 
 def check_shown(session) -> int:
-    """It was true, whole, and its shared state is not older than its events."""
+    """It was true, it is whole, and its shared state is not older than its events."""
     shown = [each.id for each in session.events]
     assert (shown, own(session)) in truths()
     if shown:
@@ -77,7 +77,7 @@ def test_a_get_shows_what_the_session_had(world):
                 break
             with pytest.raises(StaleSessionError):
                 await stage.append(reader, session, say(name, "own", "user:"))
-        # After the refusal, the log is read as it is.
+        # After the refusal, the log is read up to date.
         assert check_shown(session) == len(NAMES)
         await stage.append(reader, session, say("more", "own"))
 
@@ -112,7 +112,7 @@ def test_an_iteration_is_complete(world):
     async def work(stage: Stage, world: World) -> None:
         session = await used(stage, world)
         await asyncio.sleep(STEP)
-        await stage.append(stage.victim, session, say("last"))  # its document does not know it yet
+        await stage.append(stage.victim, session, say("last"))  # its document is late
         pages = stage.fresh().service.iter_events(**THIS, page_size=2)
         assert [each.id async for each in pages] == [*NAMES, "last"]
 
@@ -182,7 +182,7 @@ def test_of_two_who_append_at_one_place_one_is_told_so(world, mode):
         else:
             with pytest.raises(StaleSessionError):
                 await stage.append(other, held, say("late", "own", "user:"))
-            # What is delivered again is recognised, wherever it stands.
+            # A repeated delivery is recognised, whatever its place.
             await stage.append(other, held, say(NAMES[0], "own", "user:"))
 
     scene(world, work, on_conflict=mode)
@@ -216,7 +216,7 @@ def test_who_writes_first_sees_it(world):
         await stage.victim.service.flush()
         assert [each.id for each in (await load(stage.victim)).events] == ["one"]
         writer = stage.fresh()
-        session.id = "t"  # an object of another process: what it does first is an append
+        session.id = "t"  # a session object from another process: the first operation is an append
         with pytest.raises(SessionNotFoundError):
             await stage.append(writer, session, say("two"))
         session.id = "s"
@@ -268,7 +268,7 @@ def test_a_delete_is_done_and_a_restore(world):
         await stage.fresh().service.restore_session(**THIS)
         assert Picture(stage.emulator).sessions[WHERE]["status"] == "active"
         assert [each.id async for each in stage.fresh().service.iter_events(**THIS)] == NAMES
-        # The document of the first delete, which an old replica may still show, is not believed.
+        # An old replica may still show the document of the first delete. It is not trusted.
         await stage.fresh().service.delete_session(**THIS)
         assert Picture(stage.emulator).sessions[WHERE]["status"] == "deleted"
         again = await stage.create(stage.fresh(), "again")
@@ -307,7 +307,7 @@ def test_a_key_that_two_sessions_of_a_user_write_keeps_the_later_value(world):
         stage.history.initial["t"] = {"born": "t"}
         world.hold(stage)
         for number in range(3):
-            await asyncio.sleep(1.5)  # more than the server's Date leaves open
+            await asyncio.sleep(1.5)  # more than the uncertainty of the server's Date
             await stage.append(stage.victim, session, say(f"a{number}", "user:", "app:"))
             await asyncio.sleep(1.5)
             await stage.append(other, second, say(f"b{number}", "user:", "app:"))

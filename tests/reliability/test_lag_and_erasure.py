@@ -1,4 +1,4 @@
-"""Erasing where replicas lag: what a purge reports erased is erased, and nothing comes back."""
+"""Erasing under lag: what a purge reports as erased is erased, and nothing comes back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def user_state(stage: Stage) -> dict:
 
 
 def only_stubs(stage: Stage, *words: str) -> None:
-    """Nothing of the user's sessions is left but what keeps their places."""
+    """Only stubs are left of the user's sessions."""
     assert content(stage, "secret", *words) == []
     for session in Picture(stage.emulator).sessions.values():
         assert (session["status"], session["state"]) == ("purged", {})
@@ -99,7 +99,7 @@ def test_what_purge_deleted_marks_as_purged_is_erased(world):
         report = await stage.fresh().service.purge_deleted(older_than=NOW)
         status = Picture(stage.emulator).sessions[WHERE]["status"]
         assert (status == "purged") == (report.sessions == 1) == (content(stage, "secret") == [])
-        # A list that was too old has missed it: the next call finds it.
+        # A list that was too old did not contain it. The next call finds it.
         catch_up(stage)
         await stage.fresh().service.purge_deleted(older_than=NOW)
         stage.history.purged.add(WHERE)
@@ -128,11 +128,11 @@ def test_a_session_that_is_created_during_the_purge_of_its_predecessor_stays(wor
     scene(world, work)
 
 
-# --- what comes back
+# --- what must not come back
 
 
 async def no_user_state(request: Request) -> Fate:
-    """An outage, as far as the user's state is concerned."""
+    """An outage that concerns only the user's state."""
     body = json.loads(request.body) if request.operation in ("create", "replace") else {}
     names = (body.get("document_type"), body.get("owner"))
     is_user_state = names[0] == "user_state" or names[1] == "user_state.app"
@@ -161,13 +161,13 @@ def test_state_that_could_not_be_merged_does_not_come_back(existed, way, size):
         report = await stage.fresh().service.purge_user(**WHO, include_state=True)
         stage.victim.wire.hold = None
         assert report.sessions == (2 if way == "create" else 1)
-        for _ in range(6):  # what is tried again in the background
+        for _ in range(6):  # background retries
             await asyncio.sleep(60)
             await stage.victim.service.flush()
         assert await stage.victim.service.get_session(**THIS) is None
         only_stubs(stage, "addr")
         assert user_state(stage)["state"] == {}
-        # The user goes on.
+        # The user continues.
         fresh = await stage.fresh().service.create_session(**WHO, state={"user:addr": "new"})
         assert fresh.state == {"user:addr": "new"} | (
             {"app:kept": "kept"} if "app:kept" in fresh.state else {}
@@ -179,8 +179,8 @@ def test_state_that_could_not_be_merged_does_not_come_back(existed, way, size):
 
 @pytest.mark.parametrize("purged", [False, True], ids=["", "after its session was purged"])
 def test_a_change_of_the_future_does_not_come_back(purged):
-    """A host that is ahead, without the server's time. Its session has expired when it is erased,
-    so that the change is in nothing but the log, and in a request that is under way."""
+    """A host's clock is ahead, and it does not use the server's time. Its session has expired when
+    it is erased, so the change exists only in the log and in a request under way."""
 
     async def work(stage: Stage, world: World) -> None:
         session = await stage.create(stage.victim, "first", **{"user:key": "old"})
@@ -209,7 +209,7 @@ def test_a_change_of_the_future_does_not_come_back(purged):
     simulate_in(World(BOTH), work, ttl=5)
 
 
-# --- what nobody names any more
+# --- what no document names any more
 
 
 @pytest.mark.parametrize("how", ["purge_session", "purge_user"])
@@ -225,7 +225,7 @@ def test_a_session_that_has_expired_can_be_erased(how, after):
         target = THIS if how == "purge_session" else WHO
         report = await getattr(stage.fresh().service, how)(**target)
         left = content(stage, "secret")
-        if after < 1800:  # the records live for three times the ttl
+        if after < 1800:  # the records live three times as long as the ttl
             assert report.sessions == 1
             assert report.documents >= 3
             assert left == []
@@ -264,7 +264,7 @@ def test_chunks_of_a_refused_event_whose_clean_up_failed_are_removed(how):
         target = WHO if how == "purge_user" else THIS
         if how == "repair_session":
             assert (await stage.fresh().service.repair_session(**THIS)).healthy
-            assert len(Picture(stage.emulator).chunks) == 2  # somebody may be about to name them
+            assert len(Picture(stage.emulator).chunks) == 2  # they may still become named
             await asyncio.sleep(DAY + 60)
         await getattr(stage.fresh().service, how)(**target)
         assert Picture(stage.emulator).chunks == {}
@@ -315,7 +315,7 @@ def test_a_purge_of_what_is_not_there_says_so(world):
 
 
 def test_a_state_that_nobody_has_merged_is_erased_with_its_session():
-    """A log whose writer died before its user state was merged."""
+    """The writer of the log died before its user state was merged."""
 
     async def work(stage: Stage, world: World) -> None:
         await late(stage)

@@ -1,4 +1,4 @@
-"""The proofs can fail: each rule of the protocol, left out, is noticed."""
+"""The proofs can fail: if any rule of the protocol is omitted, a test notices."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ original: dict[str, Any] = {
 }
 
 
-# A guarantee that does not hold, or a call that is told what is not true.
+# A guarantee that does not hold, or a call whose answer is not true.
 NOTICED = (AssertionError, CosmosServiceError, pytest.fail.Exception)
 
 
 async def no_settling(*_: Any) -> None:
-    """A projection that leaves the changes of others unmerged."""
+    """A projection that does not merge the changes of others."""
 
 
 def no_stamps(_: StateDocument, changes: Any) -> Any:
@@ -63,7 +63,7 @@ def no_stamps(_: StateDocument, changes: Any) -> Any:
 
 
 def no_observing(*_: Any) -> None:
-    """A clock that goes by itself alone."""
+    """A clock that ignores the stamps of others."""
 
 
 async def no_initial_state(*_: Any) -> Any:
@@ -83,7 +83,7 @@ async def no_if_match(self: Container, document: Any, etag: str) -> str:
 
 
 async def no_recognition(*arguments: Any) -> Any:
-    """Own writes look like another's."""
+    """A writer's own events look like another's."""
     return [
         replace(each, event_id="another's") for each in await original["read_after"](*arguments)
     ]
@@ -98,21 +98,21 @@ async def hasty_discard(self: EventLog, key: Any, record: Any, ttl: Any = None) 
 
 
 def no_memory(*_: Any) -> None:
-    """The view of the log does not grow with what is appended."""
+    """The view of the log does not include what is appended."""
 
 
 async def no_probe(*_: Any) -> bool:
-    """What a read does not show is taken for lost."""
+    """What a read does not show is considered lost."""
     return True
 
 
 def no_gaps(*_: Any) -> list[int]:
-    """A reader that takes what it is shown, and the revision at its word."""
+    """A reader that trusts what it is shown, and the revision."""
     return []
 
 
 async def no_first_probe(self: EventLog, key: Any, seq: int, incarnation: str) -> bool:
-    """Whoever must see all of a log does not ask first."""
+    """Operations that must see the whole log do not probe first."""
     return incarnation == "probe" or await original["log_probe"](self, key, seq, incarnation)
 
 
@@ -123,7 +123,7 @@ async def no_probe_of_the_user(self: Container, document_id: str, partition: str
 
 
 async def no_confirmation(*_: Any) -> bool:
-    """What a read shows of a session document is believed."""
+    """What a read shows of a session document is trusted."""
     return False
 
 
@@ -136,12 +136,12 @@ async def no_becoming_known(*_: Any) -> None:
 
 
 def no_erasure_stamp(key: Any, state: Any, stamps: Any, erased: int) -> Any:
-    """Erased state does not say when it was erased."""
+    """Erased state does not record when it was erased."""
     return original["state_document"](key, state, stamps, 0)
 
 
 async def erasure_of_now(self: Erasure, key: Any, _: Any) -> Any:
-    """The stamp of an erasure is the time, whatever was erased."""
+    """The stamp of an erasure is the current time, whatever was erased."""
     self._clock = HybridClock(ServerClock())
     return await original["content"](self, key, Erased())
 
@@ -168,14 +168,14 @@ async def hasty_removal(
     mine: Any = None,
     ttl: Any = None,
 ) -> Any:
-    """Values go before the document that no longer names them is written."""
+    """Values are deleted before the document that no longer names them is written."""
     stored = await original["stored"](self, key, generation, state, known, mine, ttl)
     await self.discard(key, stored, known)
     return stored
 
 
 def worlds(test: Callable[..., None], **arguments: Any) -> Callable[[], None]:
-    """The test in every world where replicas lag."""
+    """Runs the test in every world where replicas lag."""
 
     def look() -> None:
         for world in reversed(WORLDS):

@@ -1,4 +1,4 @@
-"""Time is the server's: processes whose clocks are fast or slow, all or some of them."""
+"""Time is the server's: the clocks of some or all processes are fast or slow."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_session_in_use_stays_and_an_unused_one_expires(who):
         now = asyncio.get_running_loop().time() + EPOCH
         document = Picture(stage.emulator).sessions[WHERE]
         assert now < document["expires_at"] <= now + TTL * 1.1 + 2
-        # Left alone it goes: not before the ttl is over, and then at once.
+        # Unused, it expires: not before the ttl has passed, and then at once.
         await asyncio.sleep(TTL - 180)
         for skew, shown in ((skews[0], True), (skews[1], True)):
             reader = Process(stage.emulator, skew=skew)
@@ -112,14 +112,14 @@ def test_a_key_keeps_its_later_value(skew, first, second):
                 assert states[kind, partition]["state"] == {"key": last}
                 stamp = states[kind, partition]["stamps"]["key"][0] / 1e6
                 assert abs(stamp - EPOCH - asyncio.get_running_loop().time()) <= 2
-            await asyncio.sleep(2)  # the server tells whole seconds
+            await asyncio.sleep(2)  # the server's time is in whole seconds
 
     run(World(BOTH), work)
 
 
 @pytest.mark.parametrize("way", ["append", "create"])
 def test_a_value_of_the_future_is_overwritten(way):
-    """As a host that was ahead stored it before stamps were of the server's time."""
+    """Stored by a host whose clock was ahead, before stamps used the server's time."""
 
     async def work(stage: Stage) -> None:
         session = await stage.create(stage.victim, "first")
@@ -155,7 +155,7 @@ def test_purge_deleted_counts_days_by_the_server(skew):
 
 
 def test_an_event_that_nobody_projected_is_renewed():
-    """The process that keeps the session in use has not seen it."""
+    """The process that keeps the session in use has not seen the event."""
 
     async def work(stage: Stage) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
@@ -178,7 +178,7 @@ def test_an_event_that_nobody_projected_is_renewed():
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="only Linux tells")
 def test_time_goes_on_while_the_machine_is_suspended(monkeypatch):
-    """The clock that does not count it would make stamps hours old, until the next answer."""
+    """A clock that stops meanwhile would make stamps hours old until the next answer."""
     clock = ServerClock()
     clock.answered({"Date": formatdate(time.time())})
     monotonic, since_boot, now = time.monotonic(), time.clock_gettime, time.time()

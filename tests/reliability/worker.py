@@ -1,4 +1,4 @@
-"""What a process does that is about to be killed: it uses sessions, and says what it was told."""
+"""The process that will be killed: it uses sessions, and reports what it was told."""
 
 from __future__ import annotations
 

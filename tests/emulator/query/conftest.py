@@ -1,4 +1,4 @@
-"""A container made of nothing but an SQLite table."""
+"""A container that is only an SQLite table."""
 
 import json
 
@@ -9,7 +9,7 @@ from cosmos_emulator.query import run, sql_order_terms
 
 
 class Table:
-    """The documents of one partition, as the emulator keeps them."""
+    """The documents of one partition, as the emulator stores them."""
 
     def __init__(self, documents=(), indexed=(), composite=()):
         self.connection = Connection(":memory:")
@@ -45,7 +45,7 @@ class Table:
         yield from self.connection.execute(sql, params)
 
     def plan(self):
-        """How SQLite went about the last statement."""
+        """SQLite's query plan for the last statement."""
         sql, params = self.statements[-1]
         rows = self.connection.execute(f"EXPLAIN QUERY PLAN {sql}", params)
         return "; ".join(row[3] for row in rows)

@@ -1,4 +1,4 @@
-"""Aggregates across partitions, which SDKs put together."""
+"""Aggregates across partitions, which SDKs combine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever the text, the answer is a page or a QueryError."""
+"""For any query text, the answer is a page or a QueryError."""
 
 from contextlib import closing, suppress
 

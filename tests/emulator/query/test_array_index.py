@@ -1,4 +1,4 @@
-"""ARRAY_CONTAINS inside a partition is served by an index, as in Azure, and stays right."""
+"""ARRAY_CONTAINS within a partition uses an index, as in Azure, and stays correct."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What SQLite does of a query changes nothing but the time it takes."""
+"""The part of a query that SQLite executes changes only the time it takes."""
 
 import json
 
@@ -67,7 +67,7 @@ predicate = st.recursive(
 
 
 class Plain(Table):
-    """The same rows, in the order of creation, whatever is asked for."""
+    """The same rows, in the order of creation, whatever the query."""
 
     def rows(self, where, params, order_by, limit, offset):
         yield from super().rows(None, [], ["rowid"], None, 0)

@@ -1,4 +1,4 @@
-"""The plan by which SDKs merge the answers of several ranges. The forms are the service's own."""
+"""The plan by which SDKs merge the answers of several ranges. The queries are the service's own."""
 
 import pytest
 

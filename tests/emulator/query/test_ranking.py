@@ -1,4 +1,4 @@
-"""Sorting by vectors and by words."""
+"""Ranking by vectors and by words."""
 
 import pytest
 

@@ -11,7 +11,7 @@ from cosmos_emulator.query.text import query_text
 
 
 def queries():
-    """Every query that stands in the tests beside this one."""
+    """Every query in the test modules beside this one."""
     for file in sorted(Path(__file__).parent.glob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             match node:

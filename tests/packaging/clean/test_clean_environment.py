@@ -1,4 +1,5 @@
-"""The wheel in an environment of its own, with what pip brings along (make test-packaging)."""
+"""The wheel in an environment of its own, with the dependencies that pip installs (make
+test-packaging)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.packaging.test_distributions import USE
 
-pytestmark = pytest.mark.timeout(1200)  # google-adk and what it needs are downloaded
+pytestmark = pytest.mark.timeout(1200)  # google-adk and its dependencies are downloaded
 
 
 class Environment:
@@ -34,7 +35,7 @@ class Environment:
         return {each["name"].lower() for each in json.loads(done.stdout)}
 
     def test(self, text: str) -> str:
-        """What pytest says of a test, with no plugin but those that installed ones bring."""
+        """What pytest reports for a test, with only the plugins of installed packages."""
         self._bin.joinpath("test_it.py").write_text(text)
         return self.run("python", "-m", "pytest", "-q", "test_it.py").stdout
 

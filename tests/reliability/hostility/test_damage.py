@@ -1,4 +1,4 @@
-"""Documents that something else damaged: what can be read is read, and the damage is reported."""
+"""Documents that something else damaged: readable content is read, and the damage is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def raw(emulator):
 
 @pytest.fixture
 async def session(open_service):
-    """Two tenants with the same session id, each with events and state; documents caught up."""
+    """Two tenants with the same session id, each with events and state. All documents are up to
+    date."""
     service = open_service()
     for who in (OTHER, THIS):
         made = await service.create_session(**who, state={"began": 1, "user:u": 0})
@@ -61,7 +62,7 @@ def damaged(body, field, value):
     return rest if value is DELETE else rest | {field: value}
 
 
-# What may happen to one event's document, as (field, value).
+# Damage to the document of one event, as (field, value).
 EVENT_DAMAGE = [
     ("content", "text"),
     ("content", 7),
@@ -120,7 +121,7 @@ async def test_a_damaged_event_never_hides_the_others(open_service, session, raw
     shown = texts(found)
     assert len(shown) == EVENTS
     assert shown[:2] + shown[3:] == ["event 0", "event 1", "event 3", "event 4"]
-    # The state was folded before the damage: it is as it was.
+    # The state was folded before the damage, so it is unchanged.
     assert found.state["k2"] == 2
     assert found.state["k4"] == 4
     for each in found.events:
@@ -267,7 +268,7 @@ UNUSABLE = [
 async def test_a_session_document_that_misleads_is_an_error_of_ours_or_no_session(
     open_service, session, raw, field, value
 ):
-    """Nothing can be said of such a session but that; its neighbours do not notice."""
+    """Nothing else can be said of such a session. Its neighbours are not affected."""
     body = raw.sessions.one(user_id="user", document_type="session")
     raw.sessions.put(damaged(body, field, value))
     fresh = open_service()

@@ -1,4 +1,5 @@
-"""The emulator's server with many clients, with rude ones, and with ones that speak no HTTP."""
+"""The emulator's server with many clients, with misbehaving ones, and with ones that do not speak
+HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ async def endpoint(emulator):
 
 
 async def test_fifty_clients_at_once_lose_nothing_and_see_one_order(emulator, endpoint):
-    """Each adds items of its own and counts up a number that all share."""
+    """Each adds its own items and increments a shared number."""
     async with CosmosClient(endpoint, emulator.key) as client:
         database = await client.create_database("db")
         shared = await database.create_container("c", partition_key=PartitionKey("/pk"))
@@ -100,7 +101,7 @@ RUDE = {
 
 
 def exchange(endpoint, sent):
-    """Sends the bytes, says that no more will come, and reads all that is answered."""
+    """Sends the bytes, closes its side of the connection, and reads the whole answer."""
     place = urlsplit(endpoint)
     with socket.create_connection((place.hostname, place.port), timeout=10) as connection:
         answer = b""
@@ -112,7 +113,7 @@ def exchange(endpoint, sent):
         except TimeoutError:
             raise
         except OSError:
-            pass  # it may hang up at any moment
+            pass  # it may disconnect at any moment
         return answer
 
 

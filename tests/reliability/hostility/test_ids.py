@@ -1,4 +1,4 @@
-"""Names from outside: whatever they contain, every session is its own."""
+"""Names from outside: whatever they contain, sessions never mix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cosmosservice import CosmosSessionService
 from cosmosservice.errors import InvalidIdError
 from tests.support.adk import event, texts
 
-# What separates, quotes, escapes or ends something somewhere, and what looks like our own ids.
+# Characters that separate, quote, escape or end something, and names that look like our own ids.
 PIECES = [
     *("a", "b", "c", ".", "..", "/", "\\", "?", "#", "%", "%2F", "%00", "\0", "\n", "\t", " "),
     *("'", '"', "`", "''", "~", "~2E", "-", "_", ":", "app:", "user:", "@", "&", ";", "--"),
@@ -24,7 +24,7 @@ name = st.one_of(names, names, anything)
 
 
 def identity(who):
-    """What a session is known by: ADK strips session ids."""
+    """What identifies a session: ADK strips session ids."""
     return who["app_name"], who["user_id"], who["session_id"].strip()
 
 

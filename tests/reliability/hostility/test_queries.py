@@ -1,4 +1,4 @@
-"""No query is put together from values: not in the source, and not on the wire."""
+"""No query text is built from values, neither in the source nor on the wire."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SQL = ("SELECT ", "ORDER BY ", " FROM c", "WHERE c.", "c.id ", "c.app_name =")
 
 
 def constants(tree: ast.Module) -> set[str]:
-    """Names in capitals that the module assigns once, or imports: no value can be in them."""
+    """Names in capitals that the module assigns once, or imports: they cannot contain values."""
     names: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Assign):
@@ -41,7 +41,7 @@ def is_sql(node: ast.AST) -> bool:
 
 
 def put_together(tree: ast.Module) -> list[str]:
-    """The places where SQL text meets something that is not a constant."""
+    """The places where SQL text is combined with something that is not a constant."""
     fixed = constants(tree)
     docstrings = {
         id(node.body[0].value)

@@ -1,4 +1,4 @@
-"""Sizes and shapes: at, just over and far over what Cosmos DB takes."""
+"""Sizes and shapes: at, just over and far over the limits of Cosmos DB."""
 
 from __future__ import annotations
 

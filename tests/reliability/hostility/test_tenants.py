@@ -19,7 +19,8 @@ def who(name):
 
 
 async def test_they_never_see_block_or_count_each_other(open_service, emulator):
-    """All write at once, from two processes each: every log counts from 1 and holds its own."""
+    """All write at once, each from two processes. Every log counts from 1 and holds only its own
+    events."""
     services = [open_service(), open_service(on_conflict="rebase")]
 
     async def live(name):
@@ -76,7 +77,7 @@ async def test_the_end_of_one_is_not_the_end_of_the_other(open_service, emulator
 
 
 async def test_a_renamed_session_object_brings_nothing_along(open_service):
-    """What an object knows of one session does not count for another."""
+    """What an object knows about one session does not apply to another."""
     service = open_service()
     mine = await service.create_session(**who(NAMES[0]))
     theirs = await service.create_session(**who(NAMES[1]))

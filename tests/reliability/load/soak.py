@@ -1,15 +1,16 @@
-"""Many sessions under faults, for minutes: nothing is lost, doubled or out of order.
+"""Many sessions under faults, for minutes: nothing is lost, duplicated or out of order.
 
     make soak                                   three minutes, 200 sessions, over HTTP
     python -m tests.reliability.load --seconds 600 --sessions 500 --json figures.json
 
-Three services stand for three processes. Each turn of a conversation is taken by any of them, as
-behind a load balancer: it loads the session, compares it with what was acknowledged, and appends.
-What fails is tried again with the same event, as the errors say. A conversation that is long enough
-is checked and purged, and another one takes its place, so that what is stored stays about the same.
+Three services stand for three processes. Any of them may take a turn of a conversation, as behind a
+load balancer: it loads the session, compares it with what was acknowledged, and appends. Failed
+calls are repeated with the same event, as the errors say. A conversation that is long enough is
+checked and purged, and a new one replaces it, so that the amount of stored data stays about the
+same.
 
-With `lag`, replicas lag by up to that many seconds: a session that is loaded may be an older one.
-It must be one that was, and an event that is appended to it must be refused.
+With `lag`, replicas lag by up to that many seconds: a loaded session may be in an older state. The
+session must have had that state, and an append to it must be refused.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ CACHE_BYTES = 512 * 1024  # small, so that it is full long before the end
 
 @dataclass
 class Figures:
-    """What a run did, and what it found."""
+    """What a run did and found."""
 
     seconds: float = 0.0
     sessions: int = 0
@@ -88,14 +89,14 @@ class Figures:
 
     @property
     def memory_flat(self) -> bool | None:
-        """None if the run was too short to tell."""
+        """None if the run was too short to decide."""
         if not self.rss_mb_at_end:
             return None
         return self.rss_mb_at_end <= 1.1 * self.rss_mb_after_warm_up + 10
 
     @property
     def sound(self) -> bool:
-        """Everything but memory, which a short run cannot tell."""
+        """Everything except memory, which a short run cannot judge."""
         wrong = self.lost + self.duplicated + self.out_of_order + self.wrong_states
         leaked = self.leaked_tasks + self.leaked_threads + self.leaked_connections
         return not wrong and not leaked and not self.unexpected
@@ -160,7 +161,7 @@ class Soak:
             ):
                 asyncio.run(self._run(emulator, endpoint))
         gc.collect()
-        # The plain SDK's client, by which the raw documents are looked at, keeps a pool.
+        # The plain SDK's client, which reads the raw documents, keeps a connection pool.
         left = [each.name for each in threading.enumerate() if each not in threads]
         self.figures.leaked_threads = sum("ThreadPoolExecutor" not in name for name in left)
         self.figures.leaked_connections = max(0, len(process.net_connections()) - sockets)
@@ -174,7 +175,7 @@ class Soak:
             "cache_bytes": CACHE_BYTES,
         }
         self._services = [CosmosSessionService(**options) for _ in range(3)]
-        await self._services[0].list_sessions(app_name=APP)  # makes the containers in peace
+        await self._services[0].list_sessions(app_name=APP)  # creates the containers without faults
         weather = Weather(
             emulator.faults, self._rng, share=self._fault_share, every=self._storm_every
         )
@@ -223,7 +224,7 @@ class Soak:
             await self._say(service, talk)
 
     async def _load(self, service: CosmosSessionService, talk: Conversation) -> Any:
-        """The session with all that was acknowledged."""
+        """Loads the session with everything that was acknowledged."""
         while True:
             found = await self._patiently(lambda: service.get_session(**talk.who))
             self.figures.reads += 1
@@ -251,12 +252,12 @@ class Soak:
         self, service: CosmosSessionService, talk: Conversation
     ) -> Callable[[], Awaitable[None]]:
         async def create() -> None:
-            # If a first attempt was stored although it failed, it is there now.
+            # If a failed attempt was stored after all, it is visible now.
             talk.held = await service.get_session(**talk.who)
             try:
                 if talk.held is None:
                     talk.held = await service.create_session(**talk.who)
-            except AlreadyExistsError:  # the get was older than it
+            except AlreadyExistsError:  # the get was older than the session
                 talk.held = await service.get_session(**talk.who)
                 assert talk.held is not None  # the refusal brought the token up to date
             talk.holder = service
@@ -292,7 +293,7 @@ class Soak:
         self.figures.finished_sessions += 1
 
     async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """As a caller who believes what the errors say: sending again is safe."""
+        """Acts like a caller who trusts the errors: sending again is safe."""
         for attempt in range(100):
             try:
                 return await call()
@@ -320,7 +321,7 @@ class Soak:
     async def _judge(
         self, options: dict[str, Any], talks: list[Conversation], emulator: Emulator
     ) -> None:
-        """By a process that has seen nothing of it, and by the raw documents."""
+        """Checked by a process that took no part, and on the raw documents."""
         for service in self._services:
             await service.flush()
         if self._replicas is not None:
@@ -352,7 +353,7 @@ class Soak:
         if len(self._append_times) > 1:
             figures.append_ms_median = 1000 * statistics.median(self._append_times)
             figures.append_ms_99 = 1000 * statistics.quantiles(self._append_times, n=100)[98]
-        # Warm is who has seen as many conversations end as there are at a time.
+        # The warm-up ends when as many conversations have ended as run at a time.
         warm = [rss for finished, rss in self._rss if finished >= self._sessions]
         if len(warm) >= 4:
             figures.rss_mb_after_warm_up = statistics.median(warm[: len(warm) // 4 + 1])
@@ -382,7 +383,8 @@ class Soak:
 
 
 def rss_in_use() -> float:
-    """Megabytes, without what is free but kept: large events leave the allocator with much."""
+    """Megabytes in use, without free memory that the allocator keeps: large events leave much of
+    it."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # glibc only
         ctypes.CDLL(None).malloc_trim(0)

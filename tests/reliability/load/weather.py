@@ -1,4 +1,4 @@
-"""What goes wrong while the service works: single faults of every kind, and storms of 429."""
+"""What goes wrong while the service works: single faults of every kind, and bursts of 429."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ STORM = "429 in a storm"
 
 
 class Weather:
-    """Draws faults for requests to documents: a given share at random, and most in a storm."""
+    """Draws faults for requests to documents: a given share at random, and most of them in a
+    storm."""
 
     def __init__(self, faults: Faults, rng: random.Random, *, share: float, every: float) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
@@ -24,7 +25,7 @@ class Weather:
         self._rng = rng
         self._every = every  # seconds from one storm to the next
         self._began = time.monotonic()
-        self._drawn: tuple[int, str] = (-1, "")  # the last request, and what befalls it
+        self._drawn: tuple[int, str] = (-1, "")  # the last request, and its fault
         kinds: dict[str, Callable[..., object]] = {
             "connection lost before": faults.drop_before,
             "answer lost": faults.drop_after,
@@ -52,7 +53,7 @@ class Weather:
         return time.monotonic() - self._began
 
     def _befalls(self, name: str, record: RequestRecord) -> bool:
-        """Whether the request gets this fault. The first rule that asks draws for all."""
+        """Whether the request gets this fault. The first rule that asks draws for all rules."""
         if self._drawn[0] != record.sequence:
             self._drawn = record.sequence, self._draw()
         return self._drawn[1] == name
@@ -60,7 +61,7 @@ class Weather:
     def _draw(self) -> str:
         self.requests += 1
         drawn = ""
-        # The last tenth of every period: nine of ten requests are turned away.
+        # In the last tenth of every period, nine of ten requests are refused.
         if self._elapsed() % self._every > 0.9 * self._every and self._rng.random() < 0.9:
             drawn = STORM
         elif self._rng.random() < self._share:

@@ -1,4 +1,4 @@
-"""Kills a writing process at a random moment and checks what its file contains."""
+"""Kills a writing process at a random moment and checks the content of its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITER = pathlib.Path(__file__).with_name("writer.py")
 
 @dataclass
 class Cut:
-    """What was acknowledged before the end, and what is wrong with the file after it."""
+    """What was acknowledged before the kill, and what is wrong with the file after it."""
 
     acknowledged: int = 0
     finished: bool = False  # before it could be killed
@@ -27,7 +27,8 @@ class Cut:
 
 
 class Ledger:
-    """What the file must hold, from what was acknowledged in all cuts so far."""
+    """What the file must contain, according to everything that was acknowledged in all cuts so
+    far."""
 
     def __init__(self) -> None:
         self._versions: dict[str, int] = {}
@@ -47,7 +48,7 @@ class Ledger:
         return kind in "+-="
 
     def check(self, stored: dict[str, int], running: int) -> list[str]:
-        """`running` is the item that was being written at the end: it may be further on."""
+        """`running` is the item that was being written at the end: it may be newer."""
         problems = []
         for name, version in self._versions.items():
             found = stored.get(name)
@@ -60,7 +61,7 @@ class Ledger:
         if any(part in stored for part in parts) != all(part in stored for part in parts):
             problems.append(f"{running}: half of a batch")
         problems += [f"{name}: a stranger" for name in stored.keys() - known - set(parts)]
-        # What was on its way is known from now on.
+        # Writes that were under way are known from now on.
         for name in (str(running), str(running + 1), *parts):
             if name in stored:
                 self._versions[name] = stored[name]
@@ -70,7 +71,7 @@ class Ledger:
 
 
 def cut(path: pathlib.Path, ledger: Ledger, first: int, writes: int, rng: random.Random) -> Cut:
-    """One life of the writer, ended by kill -9."""
+    """Runs the writer once and ends it with kill -9."""
     result = Cut()
     wanted = rng.randint(1, writes)
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The emulator's file after kill -9; `make power-cut` does it at length."""
+"""The emulator's file after kill -9; `make power-cut` runs many more."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The process that is killed: writes to the emulator's file and says what was acknowledged.
+"""The process that is killed: writes to the emulator's file and prints what was acknowledged.
 
     python writer.py FILE FIRST WRITES
 
-Creates, replaces, deletes and batches in turn, like a service would. A line goes out only after the
-answer is there: `+ id version` for what is stored now, `- id` for what is not any more.
+Creates, replaces, deletes and batches in turn, like a service would. A line is printed only after
+the answer: `+ id version` for what is stored now, `- id` for what was deleted.
 """
 
 from __future__ import annotations

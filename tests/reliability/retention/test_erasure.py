@@ -1,7 +1,7 @@
-"""Erasing for good: nothing of the content is left, whatever cuts the erasing short.
+"""Erasing for good: no content is left, whatever interrupts the erasure.
 
-The process that erases ends at its first request, at its second, and so on until it comes through;
-each time on a copy of the same store, and each time somebody else has to finish the work.
+The process that erases ends at its first request, at its second, and so on until it completes. Each
+time it works on a copy of the same store, and another process has to finish the work.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LARGE = SECRET + "x" * 2_100_000  # goes into a chunk
 
 
 async def fill(service):
-    """A session with a secret wherever content can be: text, keys, values, a chunk, a
-    predecessor; and neighbours with their own."""
+    """A session with a secret wherever content can be: text, keys, values, a chunk, a predecessor.
+    Its neighbours have content of their own."""
     for who in OTHERS:
         session = await service.create_session(**who, state={"kept": 1, "user:kept": 1})
         await service.append_event(session, event("kept"))
@@ -48,7 +48,7 @@ async def fill(service):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """The file of such a store."""
+    """The file of a store with that session."""
     path = tmp_path_factory.mktemp("erasure") / "store.db"
 
     async def make():
@@ -62,7 +62,7 @@ def filled(tmp_path_factory):
 
 @pytest.fixture
 def copies(filled, tmp_path):
-    """A copy of the store at every call, which ends the one before."""
+    """Each call opens a copy of the store and closes the one before."""
     with contextlib.ExitStack() as stack:
 
         def copy():
@@ -81,7 +81,7 @@ async def process(emulator):
 
 
 def left_over(raw):
-    """The documents that still have something of the content."""
+    """The documents that still contain some of the content."""
     return [
         body["id"]
         for body in raw.everything()
@@ -109,8 +109,8 @@ async def nothing_is_left(emulator, *, user_state):
 async def test_the_scan_finds_what_it_looks_for(copies):
     with raw_store(copies()) as raw:
         found = left_over(raw)
-    # Both sessions' chunks, the text, the note, the session's state and the user's; the events
-    # that name the chunks have nothing of them.
+    # The chunks of both sessions, the text, the note, the session's state and the user's. The
+    # events that name the chunks contain none of it.
     assert len(found) == 6
 
 
@@ -132,7 +132,7 @@ async def purge_deleted(service):
 
 
 async def create_anew(service):
-    """Not a purge at all: whoever creates the session finishes the purge that was begun."""
+    """Not a purge: the process that creates the session finishes the purge that was begun."""
     session = await service.create_session(**THIS)
     await service.append_event(session, event("new"))
     assert texts(await service.get_session(**THIS)) == ["new"]
@@ -144,7 +144,7 @@ CUT = ["the process ends", "the answer is lost"]  # in turn
 
 def cut(faults, way, nth):
     if way == "the process ends":
-        # No request after this one gets through, and the client does not try again.
+        # All requests from this one on fail, and the client does not try again.
         return faults.fail(403, nth=nth, times=None, resource="docs")
     return faults.drop_after(nth=nth, resource="docs")
 
@@ -174,7 +174,7 @@ async def test_an_erasure_cut_short_anywhere_is_finished_by_the_next(copies, beg
         async with process(emulator) as service:
             try:
                 await finish(service)
-            except AlreadyExistsError:  # cut short before anything was done
+            except AlreadyExistsError:  # interrupted before anything was done
                 await service.purge_session(**THIS)
         await nothing_is_left(emulator, user_state=finish is not purge_user)
     assert nth > 10
@@ -278,7 +278,7 @@ async def test_many_sessions_are_purged_with_progress_and_resumed(open_service, 
 
 
 async def test_a_long_session_is_purged_in_batches(open_service, emulator):
-    """A few requests at a time: a purge leaves room for others."""
+    """A few requests at a time, so that a purge leaves capacity to others."""
     service = open_service()
     session = await service.create_session(**THIS)
     for number in range(60):
@@ -291,6 +291,6 @@ async def test_a_long_session_is_purged_in_batches(open_service, emulator):
     writes = [each for each in emulator.requests if each.operation == "replace"]
     assert len(writes) >= 60
     at_once = max(sum(one.overlaps(other) for other in writes) for one in writes)
-    assert at_once <= 17  # itself, and those that end or begin within it
+    assert at_once <= 17  # itself, and those that overlap it
     with raw_store(emulator) as raw:
         assert left_over(raw) == []

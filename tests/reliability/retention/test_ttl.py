@@ -1,4 +1,5 @@
-"""Sessions that expire: one in use stays whole, an unused one goes with everything of its own."""
+"""Sessions that expire: a session in use stays whole, an unused one expires with all its
+documents."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ async def test_chunks_go_with_the_session(open_service, later, raw):
 
 
 async def test_a_long_session_stays_whole_through_many_renewals(open_service, later):
-    """Most of its events are older than any ttl, and only its end is used."""
+    """Most of its events are older than any ttl, and only its newest ones are used."""
     service = open_service(ttl=HOUR)
     session = await service.create_session(**THIS)
     for number in range(80):
@@ -72,7 +73,7 @@ async def test_a_long_session_stays_whole_through_many_renewals(open_service, la
 
 
 async def test_two_processes_take_turns_in_keeping_it(open_service, later, raw):
-    """Each knows only what it did itself; both renew, at the same moments."""
+    """Each knows only what it did itself. Both renew, at the same moments."""
     services = [open_service(ttl=HOUR), open_service()]
     session = await services[0].create_session(**THIS)
     for number in range(12):
@@ -89,7 +90,7 @@ async def test_two_processes_take_turns_in_keeping_it(open_service, later, raw):
 
 
 async def test_the_session_keeps_the_ttl_it_was_created_with(open_service, later):
-    """Whoever writes into it, with whatever setting of its own."""
+    """Whichever process writes to it, with whatever setting of its own."""
     short, none = open_service(ttl=HOUR), open_service()
     await short.create_session(**THIS)
     await none.create_session(**WHO, session_id="for ever")
@@ -143,7 +144,7 @@ FAULTS = {
 async def test_a_renewal_that_is_disturbed_anywhere_loses_nothing(
     open_service, emulator, later, fault
 ):
-    """Each of the requests of a renewal fails in its turn; the session outlives them all."""
+    """Each request of a renewal fails in turn. The session survives all of it."""
     service = open_service(ttl=HOUR)
     session = await service.create_session(**THIS)
     for number in range(4):
@@ -158,7 +159,7 @@ async def test_a_renewal_that_is_disturbed_anywhere_loses_nothing(
             await reload(user, session)
             await user.flush()
         except CosmosServiceError:
-            pass  # a user sees that the store does not answer, and comes back
+            pass  # the user sees that the store does not answer, and tries again later
         hit = bool(rule.hits)
         emulator.faults.clear()
         assert texts(await reload(user, session)) == ["0", "1", "2", "3"]
@@ -208,8 +209,9 @@ async def test_the_log_is_silent_about_events_that_were_deleted_with_their_sessi
 async def test_who_writes_into_an_expired_session_writes_for_nobody_and_into_no_other(
     open_service, later, raw
 ):
-    """The log alone decides an append, and it does not know that its session is gone. So this is
-    acknowledged; it is shown to nobody, reaches no later session of that name, and expires."""
+    """The log alone decides an append, and it does not know that its session has expired. So the
+    append is acknowledged. The event is shown to nobody, reaches no later session of that name, and
+    expires."""
     service = open_service(ttl=HOUR)
     old = await service.create_session(**THIS)
     await service.append_event(old, event("in time"))
