@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from functools import cache
 from random import Random
@@ -237,6 +238,8 @@ async def _fork(service: CosmosSessionService, meter: _Meter) -> None:
     meter.reset()
     await service.fork_session(**NAMES, session_id="ten")
     meter.note("fork a session of 10 events with an artifact of 1 KB")
+    del artifacts
+    gc.collect()  # a service that still exists erases with the sessions below
 
 
 async def _end(service: CosmosSessionService, meter: _Meter) -> None:
