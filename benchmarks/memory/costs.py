@@ -1,6 +1,6 @@
 """What a search costs in a small and in a large memory: request units, requests and time.
 
-The service and the emulator run in this thread: the time is what both of them compute.
+The service and the emulator run in this thread. The time is the processor time of both.
 """
 
 from __future__ import annotations

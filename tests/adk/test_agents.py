@@ -1,4 +1,4 @@
-"""Agents of every shape leave the same history on ours as on ADK's in-memory service."""
+"""All kinds of agents leave the same history on our service as on ADK's in-memory service."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ WORDS = [f"word {n}" for n in range(6)]
 
 
 class EchoConnection(BaseLlmConnection):
-    """Answers each message with a tool call or an echo, in the model's own time."""
+    """Answers each message with a tool call or an echo, at its own pace."""
 
     def __init__(self) -> None:
         self._answers: asyncio.Queue[LlmResponse | None] = asyncio.Queue()

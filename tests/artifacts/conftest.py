@@ -68,7 +68,8 @@ def service(artifact_store):
 
 @pytest.fixture
 async def open_artifacts(connect):
-    """`open_artifacts(**options)`: one more process on the test's own emulator, small sizes."""
+    """`open_artifacts(**options)`: one more process on the test's own emulator, with small
+    limits."""
     store = Store(connect)
     yield store.open
     await store.close()

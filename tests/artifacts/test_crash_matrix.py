@@ -1,4 +1,4 @@
-"""Every request fails with one of the most different faults. `make artifacts-matrix` tries all."""
+"""Every request fails with one of two chosen faults. `make artifacts-matrix` tries all faults."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("COSMOSDB_ENDPOINT", "embedded:store.db")
     monkeypatch.setenv("COLUMNS", "200")
-    for each in (console.out, console.err):  # the value of COLUMNS when they were made
+    for each in (console.out, console.err):  # they keep COLUMNS from when they were made
         monkeypatch.setattr(each, "_width", None)
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""The sources that `cosmosservice migrate` accepts, and files that look like one."""
+"""The sources that `cosmosservice migrate` accepts, and clear errors for everything else."""
 
 from __future__ import annotations
 

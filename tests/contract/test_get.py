@@ -11,7 +11,7 @@ from tests.support.stores import DURABLE, MODERN
 
 @pytest.fixture
 async def five(service, app):
-    """A session with events said at 1, 2, 3, 4 and 5 seconds."""
+    """A session with events at 1, 2, 3, 4 and 5 seconds."""
     session = await service.create_session(app_name=app, user_id="ann", state={"app:a": 1})
     for n in range(1, 6):
         await service.append_event(session, event(str(n), timestamp=float(n), delta={f"k{n}": n}))

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.claims(DURABLE)
 
 @pytest.fixture
 async def seven(service, app):
-    """Sessions of two users, updated one after the other, two of them at the same moment."""
+    """Sessions of two users, updated one after the other, three of them at the same moment."""
     for n, (user, at) in enumerate(
         [("ann", 1.0), ("bob", 2.0), ("ann", 3.0), ("ann", 3.0), ("bob", 3.0), ("ann", 4.0)]
     ):

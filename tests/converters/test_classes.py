@@ -147,7 +147,7 @@ class Place(NamedTuple):
 class NodeEvent(Event):
     node: str = ""
     order: Order | None = None
-    seq: int = 0  # a name that the document has another use for
+    seq: int = 0  # the document uses this name for another purpose
     _hops: int = PrivateAttr(default=0)
 
 

@@ -1,4 +1,4 @@
-"""Databases, containers, throughput, users: everything above the items."""
+"""Databases, containers, throughput, users: every level above items."""
 
 import pytest
 from azure.cosmos import CosmosClient, PartitionKey, ThroughputProperties, exceptions

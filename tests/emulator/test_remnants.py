@@ -1,4 +1,4 @@
-"""Erased bytes are gone, and a forgotten emulator leaves nothing open."""
+"""Erased bytes are gone, and an emulator that is not closed leaves nothing open."""
 
 import contextlib
 import gc

@@ -35,7 +35,7 @@ def connect_memory_http(http_emulator):
 
 @pytest.fixture
 async def open_memory(connect_memory_embedded):
-    """`open_memory(**options)`: one more service on the same data, as another process has it."""
+    """`open_memory(**options)`: one more service on the same data, like another process."""
     store = CosmosStore(connect_memory_embedded)
     yield store.open
     await store.close()

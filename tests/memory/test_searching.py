@@ -74,7 +74,7 @@ async def test_the_author_may_be_asked_for_by_name(memory):
 
 @pytest.fixture
 async def year(memory):
-    """A tea for every month of 2026, by two people, in two sessions."""
+    """A message about tea for every month of 2026, by two people, in two sessions."""
     for month in range(1, 13):
         said = event(
             f"Tea of month {month}",

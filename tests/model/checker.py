@@ -208,7 +208,7 @@ class Explorer:
         self.violations: dict[str, tuple[str, int, tuple | None]] = {}
 
     def run(self, until: str | None = None) -> Result:
-        """Visit all states, or stop at the first violation of the invariant `until`."""
+        """Visits all states, or stops at the first violation of the invariant `until`."""
         began = time.process_time()
         numbers = {self.states[0]: 0}
         followers: list[tuple[int, ...]] = []

@@ -259,5 +259,5 @@ def uses(rules, times, pause, sid="1"):
 
 
 def apart(rules, offset):
-    """How far a process's time is from the server's, which it follows by rule."""
+    """How far a process's time is from the server's: not at all, unless the rule is omitted."""
     return offset if rules.without("time is the server's") else 0

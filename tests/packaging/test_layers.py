@@ -13,7 +13,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "cosmosservice"
 
-# From the bottom up. Packages of one layer do not import each other.
+# From the bottom up. The members of one layer do not import each other.
 LAYERS = [
     {"version", "errors", "scopes", "ids"},
     {"hosting", "data_converters"},

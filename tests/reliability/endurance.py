@@ -65,7 +65,7 @@ async def _run(figures: Figures, emulator: Emulator, sessions: int, cache_bytes:
             some = itertools.islice(numbers, sessions // 5)
             await asyncio.gather(*(_use(figures, service, some) for _ in range(AT_ONCE)))
             await service.flush()
-            emulator.clear_requests()  # a log that nobody reads here, and that grows
+            emulator.clear_requests()  # clears a log that would only grow
             rss = rss_in_use()
             print(f"{figures.sessions:7,} sessions  {rss:5.0f} MB", flush=True)
             if part == 0:

@@ -85,7 +85,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._virtual.now
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass without letting anything happen."""
+        """Advances the time without running anything."""
         self._virtual.now += seconds
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> Any:

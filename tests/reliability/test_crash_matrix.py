@@ -1,4 +1,4 @@
-"""Every request fails with some of the most different faults, a third of them under lag.
+"""Every request fails with one or two of six chosen faults, a third of the cases under lag.
 
 `make crash-matrix` tries all faults at every request, with lag and without.
 """

@@ -264,7 +264,7 @@ def test_chunks_of_a_refused_event_whose_clean_up_failed_are_removed(how):
         target = WHO if how == "purge_user" else THIS
         if how == "repair_session":
             assert (await stage.fresh().service.repair_session(**THIS)).healthy
-            assert len(Picture(stage.emulator).chunks) == 2  # they may still become named
+            assert len(Picture(stage.emulator).chunks) == 2  # a document may still name them
             await asyncio.sleep(DAY + 60)
         await getattr(stage.fresh().service, how)(**target)
         assert Picture(stage.emulator).chunks == {}

@@ -67,7 +67,7 @@ def no_observing(*_: Any) -> None:
 
 
 async def no_initial_state(*_: Any) -> Any:
-    """Initial user and app state that nobody completes."""
+    """Initial user and app state that is never merged."""
     return NO_CHANGES
 
 

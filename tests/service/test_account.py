@@ -185,7 +185,7 @@ async def test_an_account_makes_the_containers_of_any_definitions(emulator):
 
 
 class CosmosAccountReader:
-    """The names of the containers that are there."""
+    """The names of the existing containers."""
 
     def __init__(self, emulator: Emulator) -> None:
         from azure.cosmos import CosmosClient as SyncClient

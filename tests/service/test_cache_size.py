@@ -36,7 +36,7 @@ async def test_what_the_cache_counts_is_what_it_takes(open_service, shape):
             await writer.append_event(session, event(text, delta=given.get("delta")))
     await writer.flush()
     await reader.list_sessions(app_name="none")
-    gc.freeze()  # what is there already need not be looked through
+    gc.freeze()  # the collector skips existing objects
     tracemalloc.start()
     for number in range(count):
         await reader.get_session(app_name="app", user_id=f"user {number}", session_id="s")

@@ -310,7 +310,7 @@ async def test_a_delete_that_others_always_forestall_ends_and_says_so(open_servi
 
     busy = []
 
-    def of_the_tombstone(record):  # what `append` creates must not call it again
+    def of_the_tombstone(record):  # the create by `append` must not trigger it again
         if busy:
             return False
         return record.operation == "create" and record.container == "events"

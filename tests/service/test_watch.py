@@ -197,7 +197,7 @@ async def test_what_was_there_before_is_not_told_from_now_on(way):
 
 
 async def history(service, app):
-    """Several sessions, a large event, deletes."""
+    """Several sessions, a large event, a delete and a restore."""
     sessions = await sessions_of(service, 3, app)
     for text in ("a", "b"):
         for session in sessions:

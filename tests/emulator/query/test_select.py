@@ -1,4 +1,4 @@
-"""SELECT, WHERE, ORDER BY, TOP, OFFSET LIMIT: what comes back."""
+"""The results of SELECT, WHERE, ORDER BY, TOP and OFFSET LIMIT."""
 
 import pytest
 

@@ -372,7 +372,7 @@ class Soak:
     async def _watch(self, began: float, weather: Weather, emulator: Emulator) -> None:
         while True:
             await asyncio.sleep(5)
-            emulator.clear_requests()  # a log that nobody reads here, and that grows
+            emulator.clear_requests()  # clears a log that would only grow
             elapsed, rss = time.monotonic() - began, rss_in_use()
             self._rss.append((self.figures.finished_sessions, rss))
             self._progress(
