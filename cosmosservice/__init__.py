@@ -102,7 +102,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    # ADK takes a moment to import; whoever only wants the version or the settings need not wait.
+    # ADK takes a moment to import. Code that needs only the version or the settings need not wait.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_MODULES.get(name, 'errors')}")

@@ -39,7 +39,7 @@ SCHEME = "cosmosdb"
 
 
 def session_service(uri: str, agents_dir: str | None = None, **options: Any) -> BaseSessionService:
-    """The service for `--session_service_uri`; `agents_dir` is what ADK passes to every factory."""
+    """The service for `--session_service_uri`. ADK passes `agents_dir` to every factory."""
     from cosmosservice import CosmosSessionService
 
     return CosmosSessionService(uri=uri, **options)

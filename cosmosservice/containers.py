@@ -1,5 +1,5 @@
-"""The containers of all services. A new service adds its definitions here, and nothing else is
-needed to create, verify, examine or deploy them."""
+"""The containers of all services. A new service adds its definitions here. Nothing else is needed
+to create, verify, check or deploy them."""
 
 from cosmosservice.artifacts.documents import ARTIFACTS_CONTAINER
 from cosmosservice.memory.definition import MEMORIES_CONTAINER

@@ -53,11 +53,11 @@ class ContainerMismatchError(ConfigurationError):
 
 
 class MultipleWriteRegionsError(ConfigurationError):
-    """Two regions could both accept the same event: order and uniqueness would be lost."""
+    """Several regions accept writes: two could each accept an event for the same place."""
 
 
 class InvalidIdError(CosmosServiceError, ValueError):
-    """An app name, user id or session id that Cosmos DB cannot keep. Nothing was stored."""
+    """An app name, user id or session id that Cosmos DB cannot store. Nothing was stored."""
 
 
 class InvalidStateError(CosmosServiceError, ValueError):

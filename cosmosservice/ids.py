@@ -1,4 +1,4 @@
-"""Names of any text as parts of a document id."""
+"""Any text as a part of a document id."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _UNSAFE = re.compile(rb"[^A-Za-z0-9_-]")
 
 
 def escape(text: str) -> str:
-    """Injective, into characters that are safe in an id and a URL; never yields a dot."""
+    """Escapes to characters that are safe in ids and URLs, without a dot. It is injective."""
     return _UNSAFE.sub(lambda m: b"~%02X" % m[0][0], text.encode()).decode("ascii")

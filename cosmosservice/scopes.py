@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Pair(NamedTuple, Generic[T]):
-    """Something of the user's and the same of the app's."""
+    """A pair of values: one for the user, one for the app."""
 
     user: T
     app: T

@@ -1,4 +1,4 @@
-// The database, its containers and the data-plane role, in an account that exists.
+// The database, its containers and the data-plane role, in an existing account.
 //
 //   az deployment group create --resource-group <group> --template-file deploy/database.bicep \
 //     --parameters accountName=<account> principalIds="['<object id of the managed identity>']"

@@ -1,13 +1,13 @@
-// Everything that the services need, from nothing: an account, and in it what database.bicep makes.
+// Everything that the services need: a new account, and in it what database.bicep creates.
 //
 //   az deployment group create --resource-group <group> --template-file deploy/main.bicep \
 //     --parameters principalIds="['<object id of the managed identity>']"
 //
-// For an account that exists already, deploy database.bicep alone.
+// For an existing account, deploy only database.bicep.
 
 targetScope = 'resourceGroup'
 
-@description('Name of the account: 3 to 44 lower-case letters, digits and hyphens, unique in the world.')
+@description('Name of the account: 3 to 44 lower-case letters, digits and hyphens, globally unique.')
 @minLength(3)
 @maxLength(44)
 param accountName string = 'adk-${uniqueString(resourceGroup().id)}'
@@ -15,18 +15,18 @@ param accountName string = 'adk-${uniqueString(resourceGroup().id)}'
 @description('Region of the account.')
 param location string = resourceGroup().location
 
-@description('serverless: pay per request. autoscale: pay per hour for the peak, for steady load. It cannot be changed later.')
+@description('serverless: pay per request. autoscale: pay per hour for the peak, for steady load. This cannot be changed later.')
 @allowed([
   'serverless'
   'autoscale'
 ])
 param capacity string = 'serverless'
 
-@description('Upper bound of autoscale in RU/s, shared by all containers. A tenth of it is the floor.')
+@description('Upper bound of autoscale in RU/s, shared by all containers. A tenth of it is the minimum.')
 @minValue(1000)
 param autoscaleMaxThroughput int = 1000
 
-@description('true: Entra ID alone, the account\'s keys open nothing.')
+@description('true: only Entra ID is accepted, and the account\'s keys are disabled.')
 param disableLocalAuth bool = true
 
 @description('Name of the database (COSMOSDB_DATABASE).')
@@ -51,7 +51,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
         failoverPriority: 0
       }
     ]
-    // Two regions could both accept the same place in a session's log: one of the two events would be lost.
+    // Two regions could each accept an event for the same place in a session's log, and one would be lost.
     enableMultipleWriteLocations: false
     consistencyPolicy: {
       defaultConsistencyLevel: 'Session'

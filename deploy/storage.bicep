@@ -1,18 +1,18 @@
-// Where large artifacts go: a storage account, a blob container, and the right to read and write in it.
+// Storage for large artifacts: a storage account, a blob container, and the role to read and write it.
 //
 //   az deployment group create --resource-group <group> --template-file deploy/storage.bicep \
 //     --parameters principalIds="['<object id of the managed identity>']"
 //
-// The output `blobs` is what COSMOSDB_ARTIFACT_BLOBS is set to.
+// Set COSMOSDB_ARTIFACT_BLOBS to the output `blobs`.
 
 targetScope = 'resourceGroup'
 
-@description('Name of the storage account: 3 to 24 lower-case letters and digits, unique in the world.')
+@description('Name of the storage account: 3 to 24 lower-case letters and digits, globally unique.')
 @minLength(3)
 @maxLength(24)
 param storageName string = 'adk${uniqueString(resourceGroup().id)}'
 
-@description('Region: that of the Cosmos DB account.')
+@description('Region, the same as that of the Cosmos DB account.')
 param location string = resourceGroup().location
 
 @description('Name of the blob container.')
@@ -32,7 +32,7 @@ resource storage 'Microsoft.Storage/storageAccounts@2023-05-01' = {
     name: 'Standard_LRS'
   }
   properties: {
-    // Entra ID alone: the account's keys open nothing, and nothing is public.
+    // Only Entra ID is accepted: the account's keys are disabled, and nothing is public.
     allowSharedKeyAccess: false
     allowBlobPublicAccess: false
     minimumTlsVersion: 'TLS1_2'
@@ -44,7 +44,7 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2023-05-01' = {
   parent: storage
   name: 'default'
   properties: {
-    // What is erased must be gone: no copies of deleted blobs are kept.
+    // Erased data must be gone: no copies of deleted blobs are kept.
     deleteRetentionPolicy: {
       enabled: false
     }
@@ -60,7 +60,7 @@ resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@20
   }
 }
 
-// On this container, not on the account: the services need nothing else in it.
+// On this container, not on the account: the services need nothing else there.
 resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principalId in principalIds: {
   scope: container
   name: guid(container.id, principalId, blobDataContributor)

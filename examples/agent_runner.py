@@ -1,9 +1,9 @@
 """A conversation that survives its process: an ADK Runner on the embedded Cosmos DB emulator.
 
-    python examples/agent_runner.py --fresh     begins a conversation
-    python examples/agent_runner.py             goes on with it, and shows what was stored
+    python examples/agent_runner.py --fresh     starts a conversation
+    python examples/agent_runner.py             continues it, and shows what was stored
 
-`make demo` runs both. With GOOGLE_API_KEY set a real model answers, otherwise a scripted one.
+`make demo` runs both. If GOOGLE_API_KEY is set, a real model answers, otherwise a scripted one.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def show_documents(emulator: Emulator) -> None:
 
 
 def _described(document: dict) -> tuple[str, str]:
-    """A document's kind, and the part of it that a person looks for."""
+    """A document's kind, and its most interesting part."""
     kind = document["document_type"]
     if "seq" not in document:
         revision = f", revision {document['revision']}" if "revision" in document else ""
@@ -173,7 +173,7 @@ def _described(document: dict) -> tuple[str, str]:
 
 
 def show_cost(charges: list[RequestCharge]) -> None:
-    """Request units, by what the service was asked to do."""
+    """Request units by operation of the service."""
     calls: dict[str, list[RequestCharge]] = defaultdict(list)
     for charge in charges:
         calls[charge.operation].append(charge)

@@ -37,8 +37,8 @@ STATE = {"dark_joke": "none yet", "random_num": "none yet"}
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    # Each worker has an event loop for its whole life. Inside the block the service lives on it,
-    # and what is due is written when the worker ends.
+    # Each worker has one event loop for its whole life. Inside the block the service lives on it,
+    # and pending writes are completed when the worker ends.
     async with CosmosSessionService() as sessions:
         app.state.sessions = sessions
         app.state.runner = Runner(app_name=APP, agent=make_post_agent(), session_service=sessions)

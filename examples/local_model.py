@@ -1,7 +1,7 @@
 """Models that follow a script, so that the demo needs no API key.
 
-They keep nothing between two calls. What they know, they read from the conversation that ADK shows
-them, as any model does: if the history were lost, they could not go on.
+They keep nothing between calls. All they know comes from the conversation that ADK shows them, as
+for any model: without the history, they could not continue.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LocalModel(BaseLlm):
 
 
 class PostModel(LocalModel):
-    """Picks numbers, writes a post, sends whoever wants to laugh to the other agent."""
+    """Picks numbers, writes a post, and transfers requests for jokes to the other agent."""
 
     def answer(self, conversation: list[types.Part]) -> types.Part:
         last, wish = conversation[-1], _wish(conversation)

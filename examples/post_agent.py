@@ -1,4 +1,4 @@
-"""The agents of the demo: one that writes posts, with a tool, and one that it sends jokers to."""
+"""The agents of the demo: one writes posts and uses a tool, the other tells jokes."""
 
 from __future__ import annotations
 

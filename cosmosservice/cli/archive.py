@@ -29,7 +29,7 @@ HEAD = {"format": "cosmosservice-sessions", "version": 1}
 
 
 async def write(sessions: AsyncIterator[Session], file: IO[bytes]) -> AsyncIterator[Session]:
-    """Yields each session after it was written, whole."""
+    """Yields each session after all of it was written."""
     file.write(_line(HEAD))
     async for session in sessions:
         for line in session_lines(session):
@@ -59,7 +59,7 @@ def session_lines(session: Session) -> Iterator[dict[str, Any]]:
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Session]:
-    """Session by session. A file that ends early is refused at the session that is cut."""
+    """Reads session by session. Raises at a session that the end of the file cuts off."""
     numbered = enumerate(lines, 1)
     _, head = next(numbered, (1, b""))
     if not _is_head(head):
@@ -79,7 +79,7 @@ def read(lines: Iterable[bytes]) -> Iterator[Session]:
 
 
 def _session(number: int, body: dict[str, Any]) -> tuple[Session, int]:
-    """The session without its events, and how many there are."""
+    """The session without its events, and the number of its events."""
     names = [body.get(name) for name in ("app_name", "user_id", "id")]
     count, state, time = body.get("events"), body.get("state"), body.get("last_update_time")
     if (

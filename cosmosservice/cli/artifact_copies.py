@@ -1,4 +1,4 @@
-"""Copies artifacts: of ADK's folders, or of another store of this service."""
+"""Copies artifacts from ADK's folders or from another store of this service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IN_FOLDER = re.compile(r"apps/(.+?)/users/(.+?)(?:/sessions/(.+?))?/artifacts/.
 
 
 class Scope(NamedTuple):
-    """A session or, without one, what all sessions of a user share."""
+    """The scope of a session or, without one, of a user."""
 
     app_name: str
     user_id: str
@@ -82,14 +82,14 @@ async def copy_artifacts(
     apps: Sequence[str],
     copies: Copies,
 ) -> None:
-    """Version by version. One that is there already is compared."""
+    """Copies version by version. A version that exists in the target is compared."""
     for scope in await source.scopes():
         if apps and scope.app_name not in apps:
             continue
         for name in await source.service.list_artifact_keys(**scope._asdict()):
             artifact: dict[str, Any] = {**scope._asdict(), "filename": name}
             if scope.session_id is not None and name.startswith(USER_PREFIX):
-                continue  # of the user, who has a scope of their own
+                continue  # it belongs to the user's scope
             versions = await source.service.list_artifact_versions(**artifact)
             if versions:
                 await _Copy(source.service, target, artifact, copies).run(versions)
@@ -110,7 +110,7 @@ class _Copy:
         self._from = artifact
         self._copies = copies
         name = artifact["filename"]
-        # ADK's services take any name without a session for one of the user.
+        # Without a session, ADK's services treat any name as the user's.
         bare = artifact["session_id"] is None and not name.startswith(USER_PREFIX)
         self._to = artifact | {"filename": f"{USER_PREFIX}{name}" if bare else name}
 

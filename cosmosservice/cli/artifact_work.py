@@ -33,7 +33,7 @@ _BLOCK = 1024 * 1024
 async def service_of(
     uri: str | None, *, writes: bool = False
 ) -> AsyncIterator[CosmosArtifactService]:
-    """Only what stores artifacts makes a store; looking at one that is not there is a mistake."""
+    """Only commands that store artifacts create a store; reading a missing one is an error."""
     settings_of(uri, existing=not writes)
     async with CosmosArtifactService(uri=uri, ensure=None if writes else "verify") as service:
         try:
@@ -112,7 +112,7 @@ async def get(uri: str | None, artifact: dict[str, Any], output: Path | None) ->
 
 @contextlib.contextmanager
 def _whole_or_nothing(output: Path | None) -> Iterator[IO[bytes]]:
-    """A file that is gone again if it could not be written to the end; or stdout."""
+    """A file that is removed again if it cannot be written completely, or stdout."""
     if output is None:
         yield sys.stdout.buffer
         return

@@ -115,7 +115,7 @@ def delete(uri: str | None, filename: str, yes: bool, **scope: Any) -> None:
 def sweep(uri: str | None, as_json: bool) -> None:
     """Remove what interrupted saves and deletes left behind.
 
-    Takes nothing that is in use. Uploads that were interrupted less than a day ago stay.
+    Nothing that is in use is removed. Uploads interrupted less than a day ago stay.
     """
     from cosmosservice.cli import artifact_work
 

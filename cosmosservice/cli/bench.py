@@ -1,4 +1,4 @@
-"""Measures turns of a conversation on the configured store: time and request units."""
+"""Measures the time and request units of a conversation's turns on the configured store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def beside_peers(*, as_json: bool) -> int:
 
 
 class Bench:
-    """One session, turn after turn, as ADK's runner does it: a get, then four appends."""
+    """Runs one session turn by turn, as ADK's runner does: a get, then four appends."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(list)
@@ -85,7 +85,7 @@ class Bench:
         return result
 
     def rows(self) -> list[dict[str, Any]]:
-        """Per operation; the request units of an append include the session document's."""
+        """Figures per operation. The request units of an append include the session document."""
         return [
             {
                 "operation": operation,

@@ -53,7 +53,7 @@ services:
     type: memory
     class: cosmosservice.adk.memory_service
 """
-CHECK = 20  # columns of the name of a check
+CHECK = 20  # width of the name of a check
 MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
 
 
@@ -62,8 +62,8 @@ MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold 
 def cli() -> None:
     """Sessions, memory and artifacts of ADK agents in Azure Cosmos DB.
 
-    COSMOSDB_* in the environment or in .env say where they are, or --uri does.
-    Exit codes: 0 it is done, 1 it failed, 2 the command or the settings are wrong, 130 it was
+    COSMOSDB_* in the environment or in .env, or --uri, say where they are.
+    Exit codes: 0 success, 1 failure, 2 the command or the settings are wrong, 130 it was
     interrupted.
     """
 
@@ -101,7 +101,7 @@ def _announce(endpoint: str, key: str) -> None:
 @uri_option
 @json_option
 def doctor(uri: str | None, as_json: bool) -> None:
-    """Check everything that the store needs; say how to fix it.
+    """Check everything that the store needs, and say how to fix it.
 
     Settings, versions, connection, write regions, containers, indexing, access and latency.
     """
@@ -147,14 +147,14 @@ def _finding(finding: Finding) -> Folded:
 def init(form: str | None, update: bool, uri: str | None) -> None:
     """Create the database and the containers, or print how.
 
-    A container that is there is left as it is, or repaired with --update. Its partition key, and
+    An existing container is left unchanged, or repaired with --update. Its partition key, and
     the vector policy of memories, are fixed when it is created.
     """
     settings = settings_of(uri)
     if form is not None:
         if settings.embedded_path is not None:
             raise UsageProblem("The embedded emulator needs no deployment: run without --print.")
-        if form == "bicep":  # says how things should be: it creates and updates
+        if form == "bicep":  # describes the desired state: it creates and updates
             click.echo(provision.bicep(settings))
         else:
             click.echo(provision.az_commands(settings, update=update))
@@ -207,7 +207,7 @@ def init_agent(folder: Path, yaml: bool) -> None:
 
 
 def _adk_command(folder: Path) -> str:
-    """What starts the agents: `adk run` for the folder of one, `adk web` for a folder of them."""
+    """The command that starts the agents: `adk run` for one agent, `adk web` for several."""
     one = any(folder.joinpath(name).exists() for name in ("agent.py", "root_agent.yaml"))
     uri = "cosmosdb://embedded/sessions.db"
     services = [f"--{each}_service_uri={uri}" for each in ("session", "memory", "artifact")]
@@ -222,8 +222,8 @@ def _adk_command(folder: Path) -> str:
 def explore(uri: str | None, port: int, write: bool, no_browser: bool) -> None:
     """Look at sessions in the browser, until Ctrl-C.
 
-    The page is served to this machine alone, and only reads. Its address has a secret in it: who
-    has the address sees all sessions.
+    Only this machine can open the page, and it only reads. Its address contains a secret: anyone
+    with the address can see all sessions.
     """
     from cosmosservice.cli import explore as work
 
@@ -251,11 +251,11 @@ def migrate(
 ) -> None:
     """Copy sessions, memories and artifacts into a store.
 
-    All that every SOURCE_URI holds goes to TARGET_URI. A source is what `adk web` takes for a
+    Everything in each SOURCE_URI is copied to TARGET_URI. A source is what `adk web` takes for a
     service: sqlite:// (sessions, memories, or both), postgresql+asyncpg:// (sessions), file://
     (artifacts), cosmosdb:// (all three). The target is cosmosdb://. Ids, timestamps, order and
-    state are kept. Run again, it continues where it stopped. If the source is a Cosmos DB account
-    with a key of its own, put that into COSMOSDB_SOURCE_KEY.
+    state are kept. A second run continues where the first stopped. If the source is an account
+    with its own key, put the key into COSMOSDB_SOURCE_KEY.
     """
     from cosmosservice.cli import migrate as work
 
@@ -277,7 +277,7 @@ def migrate(
 def bench(turns: int, peers: bool, uri: str | None, as_json: bool) -> None:
     """Measure a conversation on the store: time and request units.
 
-    It writes to a session of its own, in the app "cosmosservice-bench", and deletes it.
+    It writes to its own session, in the app "cosmosservice-bench", and deletes it.
     """
     if peers:
         from cosmosservice.cli.bench import beside_peers

@@ -1,4 +1,4 @@
-"""What the commands share: options, connecting, output, and errors that a person understands."""
+"""What the commands share: options, connections, output and readable errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SessionName(NamedTuple):
 
 
 class GivenName(NamedTuple):
-    """How a person names a session: by its id, and by app and user if several have that id."""
+    """How a user names a session: by its id, and by app and user if the id is not unique."""
 
     app_name: str | None
     user_id: str | None
@@ -57,13 +57,13 @@ class Problem(click.ClickException):
 
 
 class UsageProblem(Problem):
-    """The command or the settings are wrong: asking again as it is will not help."""
+    """The command or the settings are wrong: the same command would fail again."""
 
     exit_code = WRONG_USAGE
 
 
 class Interrupted(Problem):
-    """Ctrl-C: what was done until then, and how to go on."""
+    """Ctrl-C: what was done so far, and how to continue."""
 
     exit_code = 130
 
@@ -86,8 +86,8 @@ class Commands(click.Group):
         raise problem
 
 
-# What a stored text may hold, and a terminal or a reader must not get as it is: control characters,
-# and those that change the direction of text or are invisible. A new line and a tab may stay.
+# Characters in stored text that are not printed unchanged: control characters, characters that
+# change the direction of text, and invisible ones. Newlines and tabs are kept.
 CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e007f]"
@@ -132,7 +132,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.contextmanager
 def interruptible(told: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C ends with what `told` says then."""
+    """Ctrl-C ends the command with the message that `told` returns."""
     try:
         yield
         return
@@ -142,8 +142,8 @@ def interruptible(told: Callable[[], str]) -> Iterator[None]:
 
 
 def to_go_on(words: Sequence[object], options: Mapping[str, object], uri: str | None) -> None:
-    """Prints the command that goes on where this one ends. An option is left out if it is None or
-    False."""
+    """Prints the command that continues where this one ended. Options that are None or False are
+    left out."""
     command = ["cosmosservice", *map(str, words)]
     for name, value in {"--uri": uri, **options}.items():
         if value not in (None, False):
@@ -156,7 +156,7 @@ def print_json(value: Any) -> None:
 
 
 def json_line(value: Any) -> str:
-    """One value, one line. A terminal gets nothing that it would take for a command."""
+    """Prints a value on one line, without characters that a terminal would interpret."""
     from cosmosservice.data_converters import to_json
 
     text = to_json(value).decode("utf-8", "backslashreplace")
@@ -170,7 +170,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 @contextlib.contextmanager
 def bar(of: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, if somebody looks; call it with (done, in all)."""
+    """A progress bar on stderr, if that is a terminal. Call it with (done, total)."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

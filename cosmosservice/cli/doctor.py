@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 
 
 class _Stopwatch:
-    """Notes how long each request took."""
+    """Records how long each request took."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -41,7 +41,7 @@ class _Stopwatch:
 
 
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
-    """One finding after the other; what depends on a failed one is left out."""
+    """Yields one finding after the other. Checks that depend on a failed one are left out."""
     yield Finding("ok", "settings", _described(settings))
     yield _versions()
     stopwatch = _Stopwatch()
@@ -100,7 +100,7 @@ def _way_in(settings: Settings, error: CosmosServiceError) -> str:
             " and the account's firewall (Networking in the portal)."
         )
     if not isinstance(error, AuthenticationError):
-        return ""  # it says itself what to do
+        return ""  # the message says what to do
     if settings.key is not None:
         return (
             "Copy the account's primary key to COSMOSDB_KEY again. If the account refuses keys"
@@ -177,7 +177,7 @@ async def _containers(
 
 
 async def _access(container: Container, settings: Settings) -> Finding:
-    """Deleting what is not there needs the right to write, and leaves no trace."""
+    """Deletes a document that does not exist: that needs write access and changes nothing."""
     check = f"access to {container.name}"
     try:
         await container.delete(NOBODY, NOBODY)

@@ -28,7 +28,7 @@ async def explore(uri: str | None, *, port: int, write: bool, browser: bool) -> 
     meter = Meter()
     async with CosmosAccount(uri=uri, ensure="verify", on_request_charge=meter.charged) as account:
         service = CosmosSessionService(account=account)
-        await Catalogue(service).find(Search(), 1)  # what is wrong is told here, not in the browser
+        await Catalogue(service).find(Search(), 1)  # errors are reported here, not in the browser
         explorer = Explorer(service, meter, await Companions.on(account), write=write)
         try:
             async with explorer.served(port) as address:

@@ -1,4 +1,4 @@
-"""`cosmosservice memory follow`: adds what is appended to sessions to memory, as it comes."""
+"""`cosmosservice memory follow`: adds new events of sessions to memory."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ async def follow(
 
 @dataclass
 class Followed:
-    """What was done with some changes."""
+    """What a batch of changes led to."""
 
-    events: int = 0  # that were read
-    stored: int = 0  # memories that were not there
+    events: int = 0  # events read
+    stored: int = 0  # new memories
     erased: int = 0  # documents of memories whose sessions were purged
 
     @property
@@ -92,7 +92,7 @@ class Followed:
 
 
 class _Follower:
-    """Adds events to memory, and erases memories of sessions that were purged since."""
+    """Adds events to memory, and erases the memories of purged sessions."""
 
     def __init__(self, sessions: CosmosSessionService, memory: CosmosMemoryService) -> None:
         self._sessions, self._memory = sessions, memory
@@ -100,7 +100,7 @@ class _Follower:
         self.total = Followed()
 
     async def take(self, changes: list[SessionChange]) -> Followed:
-        """Side by side for different sessions, in their order for each."""
+        """Handles sessions concurrently, and the changes of each session in order."""
         of_sessions: dict[tuple[str, str], list[SessionChange]] = {}
         for change in changes:
             of_sessions.setdefault((change.user_id, change.session_id), []).append(change)
@@ -139,7 +139,7 @@ class _Follower:
         )
 
     async def _purged(self, change: SessionChange, done: Followed) -> None:
-        """Unless another session has its name now: then that one's predecessor was purged."""
+        """Erases the session's memories, unless a new session has the same name by now."""
         living = await self._sessions.get_session(
             app_name=change.app_name,
             user_id=change.user_id,
@@ -153,7 +153,7 @@ class _Follower:
 
 
 async def _taken(follower: _Follower, changes: list[SessionChange], *, patient: bool) -> Followed:
-    """A follower waits for a store that does not answer."""
+    """A patient follower retries while the store does not answer."""
     for attempt in itertools.count(1):
         try:
             return await follower.take(changes)
@@ -169,7 +169,7 @@ async def _taken(follower: _Follower, changes: list[SessionChange], *, patient: 
 
 
 async def _together(watch: SessionWatch) -> AsyncIterator[list[SessionChange]]:
-    """What can be had without waiting, at least one."""
+    """The changes that are available without waiting, at least one."""
     async for first in watch:
         changes = [first]
         with contextlib.suppress(TimeoutError, StopAsyncIteration):

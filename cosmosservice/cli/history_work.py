@@ -16,7 +16,7 @@ Point = int | str | datetime.datetime
 
 
 def point_of(text: str) -> Point:
-    """A revision if it is a number, a time if it is an ISO date, else the id of an event."""
+    """A number is a revision, an ISO date is a time, anything else is the id of an event."""
     if text.isdecimal():
         return int(text)
     try:
@@ -68,7 +68,7 @@ MISSING = object()
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """What differs, by key: (before, after). MISSING where there is no such key."""
+    """The differences by key: (before, after). MISSING if there is no such key."""
     pairs = {
         key: (before.get(key, MISSING), after.get(key, MISSING))
         for key in sorted(before.keys() | after.keys())

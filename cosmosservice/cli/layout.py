@@ -1,4 +1,4 @@
-"""How things are laid out: nothing is cut off, an id is never broken, and a pipe has no width."""
+"""Layout of output: nothing is cut off, ids are never broken, and a pipe has no width."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rich.text import Text
 from cosmosservice.cli.console import out
 
 NARROWEST = 20  # however deep the indent
-ENDLESS = 1_000_000  # columns of what is not a terminal
+ENDLESS = 1_000_000  # width if the output is not a terminal
 
 
 @dataclass
 class Folded:
-    """Text with an indent: folded to the width of a terminal, elsewhere as it is."""
+    """Indented text, folded to the width of a terminal. Other output is not folded."""
 
     text: Text
     indent: int = 0
-    label: Text | None = None  # stands in the indent of the first line
+    label: Text | None = None  # printed in the indent of the first line
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(console.width - self.indent, NARROWEST)
@@ -36,7 +36,7 @@ class Folded:
 
 
 def _folded(line: Text, console: Console, width: int) -> Iterable[Text]:
-    """Between words or, if one of them is wider than that, wherever the line ends."""
+    """Folds between words, and inside a word only if it is wider than the line."""
     if max(map(cell_len, line.plain.split()), default=0) <= width:
         return line.wrap(console, width)
     ends = itertools.accumulate(map(len, chop_cells(line.plain, width)))
@@ -44,7 +44,7 @@ def _folded(line: Text, console: Console, width: int) -> Iterable[Text]:
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """One line for each row. On a terminal that is too narrow for that, one for each cell."""
+    """One line for each row or, on a terminal that is too narrow, one for each cell."""
     cells = [[Text(cell) for cell in row] for row in rows]
     if fits(head, cells):
         print_rows(head, cells)
@@ -71,7 +71,7 @@ def fits(head: Sequence[str], rows: Sequence[Sequence[Text]]) -> bool:
 
 
 def print_rows(head: Sequence[str], rows: Iterable[Sequence[Text]]) -> None:
-    """A line for each, as wide as it is."""
+    """One line for each row, of any width."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in head:
         table.add_column(name, no_wrap=True)

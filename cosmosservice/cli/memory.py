@@ -30,7 +30,7 @@ def one_user(command: Command) -> Command:
 def moment(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> datetime.datetime | None:
-    """`2026-05-01`, `2026-05-01T10:30`, in local time unless it says otherwise."""
+    """`2026-05-01`, `2026-05-01T10:30`: local time, unless the text has a time zone."""
     if value is None:
         return None
     try:
@@ -81,7 +81,7 @@ def list_(uri: str | None, app_name: str, user_id: str, limit: int, as_json: boo
 def add(
     uri: str | None, text: str, app_name: str, user_id: str, author: str | None, ttl: int | None
 ) -> None:
-    """Add TEXT to what is known of a user."""
+    """Add TEXT to the memories of a user."""
     from cosmosservice.cli import memory_work
 
     run(memory_work.add(uri, text, app_name, user_id, author=author, ttl=ttl))
@@ -139,10 +139,10 @@ def forget(
 @uri_option
 @json_option
 def follow(uri: str | None, user_id: str | None, session_id: str | None, **options: Any) -> None:
-    """Add what is said to memory as it comes, until Ctrl-C.
+    """Add new events of sessions to memory, until Ctrl-C.
 
-    Of an app, of a --user, or of one --session. It goes on where it was, also after a crash: what
-    was added already is not stored again. With --json it tells what was done, line by line.
+    It follows an app, a --user or one --session. It continues where it stopped, even after a crash:
+    nothing is stored twice. With --json it reports what was done, line by line.
     """
     from cosmosservice.cli import following
 
@@ -163,9 +163,9 @@ def follow(uri: str | None, user_id: str | None, session_id: str | None, **optio
 )
 @uri_option
 def embed(uri: str | None, app_name: str | None, user_id: str | None, embedder: str) -> None:
-    """Make the vectors that are missing.
+    """Make missing vectors.
 
-    The embedder failed when their memories were added.
+    A vector is missing if the embedder failed when its memory was added.
     """
     from cosmosservice.cli import memory_work
 

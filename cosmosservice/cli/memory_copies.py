@@ -1,4 +1,4 @@
-"""Copies memories: of ADK's SQLite file, or of another store of this service."""
+"""Copies memories from ADK's SQLite file or from another store of this service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MemorySource(Protocol):
     """Memories that can be copied."""
 
     def portions(self, apps: Sequence[str]) -> AsyncIterator[tuple[int, Work]]:
-        """User by user: how many memories there are, and what copies them."""
+        """For each user, the number of memories and a function that copies them."""
         ...
 
 
@@ -61,7 +61,7 @@ class MemoryFile:
 
 
 class CosmosMemories:
-    """Another store of this service: its documents as they are, without the vectors."""
+    """Another store of this service. Its documents are copied unchanged, without vectors."""
 
     def __init__(self, service: CosmosMemoryService) -> None:
         self._service = service

@@ -31,7 +31,7 @@ from cosmosservice.memory.entries import memory_of, text_in
 async def service_of(
     uri: str | None, *, writes: bool = False, embedder: Embedder | None = None
 ) -> AsyncIterator[CosmosMemoryService]:
-    """Only what stores memories makes a store; looking at one that is not there is a mistake."""
+    """Only commands that store memories create a store; reading a missing one is an error."""
     settings_of(uri, existing=not writes)
     ensure: Any = None if writes else "verify"
     async with CosmosMemoryService(uri=uri, ensure=ensure, embedder=embedder) as service:
@@ -89,7 +89,7 @@ async def purge(uri: str | None, app_name: str, user_id: str, session_id: str | 
 
 
 async def embed(uri: str | None, app_name: str | None, user_id: str | None, named: str) -> bool:
-    """Returns whether no vector is missing any more."""
+    """Returns whether all vectors exist now."""
     embedder = imported(named)
     with bar("Embedding") as progress:
         async with service_of(uri, embedder=embedder) as service:
@@ -102,7 +102,7 @@ async def embed(uri: str | None, app_name: str | None, user_id: str | None, name
 
 def imported(named: str) -> Embedder:
     module, _, name = named.partition(":")
-    sys.path.insert(0, "")  # as python -m does: the agent's code is often just here
+    sys.path.insert(0, "")  # as `python -m` does: the agent's code is often in this folder
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

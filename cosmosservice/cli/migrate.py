@@ -1,4 +1,4 @@
-"""Copies all that services hold into a store: sessions, memories and artifacts. Checks the copy."""
+"""Copies sessions, memories and artifacts of other services into a store, and checks the copy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIDE_BY_SIDE = 8
 
 @dataclass
 class Report:
-    """What came of it."""
+    """The results of a migration."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     events: int = 0
@@ -42,7 +42,7 @@ class Report:
 
     @property
     def told(self) -> str:
-        """What an interruption left."""
+        """The message after an interruption."""
         done = [counted(self.outcomes.total(), "session")]
         if self.memories is not None:
             done.append(counted(self.memories.outcomes.total(), "memory", "memories"))
@@ -61,7 +61,7 @@ class Report:
 
 
 class Migration:
-    """`target` None: a dry run, which reads everything and writes nothing."""
+    """With `target` None, a dry run: it reads everything and writes nothing."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Migration:
         self.report = report or Report()
 
     async def run(self, sessions: AsyncIterator[Session]) -> Report:
-        """Several sessions at a time; each one in order."""
+        """Copies several sessions at a time, the events of each in order."""
         waiting: asyncio.Queue[Session | None] = asyncio.Queue(SIDE_BY_SIDE)
 
         async def work() -> None:
@@ -120,7 +120,7 @@ class Migrate:
     """One run of `cosmosservice migrate`."""
 
     def __init__(self, target_uri: str, apps: list[str], *, dry_run: bool) -> None:
-        settings_of(target_uri)  # a mistake in it is reported before a source is read
+        settings_of(target_uri)  # errors in it are reported before a source is read
         self._target_uri = target_uri
         self._apps = apps
         self._dry_run = dry_run
@@ -185,7 +185,7 @@ async def listed(
 async def loaded(
     source: BaseSessionService, sessions: list[Session], uri: str = ""
 ) -> AsyncIterator[Session]:
-    """The same with their events; what was deleted since is left out."""
+    """The same with their events. Sessions deleted since then are left out."""
     for each in sessions:
         with reading(uri):
             session = await source.get_session(
@@ -196,7 +196,7 @@ async def loaded(
 
 
 def print_report(report: Report, *, dry_run: bool, as_json: bool) -> None:
-    """Says what was done; raises if the copy is not what the source is."""
+    """Reports what was done. Raises if the copy differs from the source."""
     verified = report.verified
     others = {"memories": report.memories, "artifacts": report.artifacts}
     copied = {name: copies for name, copies in others.items() if copies is not None}

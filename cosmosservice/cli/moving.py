@@ -15,7 +15,7 @@ from cosmosservice.cli.sources import apps_of
 
 
 class Export:
-    """Writes sessions one after the other, each of them whole."""
+    """Writes complete sessions, one after the other."""
 
     def __init__(self, output: IO[bytes]) -> None:
         self._output = output

@@ -20,7 +20,7 @@ LOADED = "loadJsonContent('containers.json')"
 
 
 def containers_json() -> str:
-    """By default name: what Azure Resource Manager needs to know, but for the name in use."""
+    """By default name: the properties for Azure Resource Manager, without the actual name."""
     found = {each.default_name: each.properties for each in CONTAINERS}
     return json.dumps(found, indent=2)
 
@@ -46,7 +46,7 @@ def bicep(settings: Settings) -> str:
 
 
 def az_commands(settings: Settings, *, update: bool = False) -> str:
-    """Creates everything or, with `update`, repairs the containers that are there."""
+    """Creates everything or, with `update`, repairs existing containers."""
     account = f'--account-name {shlex.quote(account_name(settings))} --resource-group "$GROUP"'
     database = shlex.quote(settings.database)
     lines = [

@@ -74,7 +74,7 @@ class Purge:
 
     @property
     def told(self) -> str:
-        """What an interruption left."""
+        """The message after an interruption."""
         if not self._total:
             return "Nothing was erased."
         return (

@@ -1,4 +1,4 @@
-"""What came of a migration."""
+"""The results of a migration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TO_COPY = "to copy"
 
 @dataclass
 class Copies:
-    """How many were copied, were there already, and so on; and what is not as in the source."""
+    """How many were copied, already there and so on, and what differs from the source."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)

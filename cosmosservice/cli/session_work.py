@@ -57,9 +57,9 @@ async def everything_of(uri: str | None) -> AsyncIterator[CosmosSessionService]:
 async def named(
     service: CosmosSessionService, given: GivenName, *, deleted: bool | None = False
 ) -> SessionName:
-    """The session that is meant. Its id alone is enough if no other app or user has one like it.
+    """The session that the user named. Its id is enough if no other app or user has the same.
 
-    Of those that are deleted, of those that are not, or (None) of both.
+    Searches deleted sessions, active sessions or (None) both.
     """
     if given.app_name is not None and given.user_id is not None:
         return SessionName(given.app_name, given.user_id, given.session_id)
@@ -130,7 +130,7 @@ async def list_sessions(
 
 
 def _print_sessions(found: list[dict[str, Any]], now: float) -> None:
-    """One line for each if there is room; otherwise what it is called stands below its id."""
+    """One line for each session if there is room. Otherwise its title is below its id."""
     head = ("session", "title", "app", "user", "records", "updated")
     rows = [
         tuple(
@@ -162,7 +162,7 @@ def _print_sessions(found: list[dict[str, Any]], now: float) -> None:
 
 
 def ago(timestamp: float, now: float) -> str:
-    """`5 minutes ago`; beyond a month the date."""
+    """`5 minutes ago`, or the date after a month."""
     seconds = now - timestamp
     if not 0 <= seconds < 30 * 24 * 3600:
         return moment(timestamp) if seconds < 0 else moment(timestamp)[:10]
@@ -212,7 +212,7 @@ async def repair(
     accept_loss: bool,
     as_json: bool,
 ) -> bool:
-    """Whether all is well now."""
+    """Whether everything is in order now."""
     async with service_of(uri) as service:
         if session_id is not None:
             given = GivenName(app_name, user_id, session_id)

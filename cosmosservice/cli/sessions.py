@@ -28,7 +28,7 @@ a_point = "a revision, the id of an event, or a time such as 2026-05-01T10:30."
 
 
 def one_session(command: Command) -> Command:
-    """SESSION, with --app and --user if others have one of that id, and --uri."""
+    """SESSION, with --app and --user if its id is not unique, and --uri."""
     app = click.option("--app", "app_name", help="The app, if several have a session of this id.")
     user = click.option("--user", "user_id", help="The user, likewise.")
     session = click.argument("session_id", metavar="SESSION")
@@ -39,7 +39,7 @@ def one_session(command: Command) -> Command:
 def sessions() -> None:
     """Inspect, move, delete and restore sessions.
 
-    A SESSION is named by its id. If several apps or users have a session of that id, --app and
+    A SESSION is named by its id. If several apps or users have a session with that id, --app and
     --user say which one.
     """
 
@@ -148,10 +148,10 @@ def fork(
 @uri_option
 @json_option
 def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: Any) -> None:
-    """Follow the events of an app as they come, until Ctrl-C.
+    """Follow new events of an app, until Ctrl-C.
 
-    Of an --app, of a --user of it, or of one SESSION. Deletes, restores and purges are shown, too.
-    With --json every line has the continuation from which --since goes on.
+    It follows an --app, a --user of it, or one SESSION. Deletes, restores and purges are shown too.
+    With --json every line has a continuation, which --since takes.
     """
     from cosmosservice.cli import tailing
 
@@ -182,7 +182,7 @@ def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
 @uri_option
 @json_option
 def import_(uri: str | None, file: IO[bytes], dry_run: bool, as_json: bool) -> None:
-    """Put exported sessions into a store. Run again, it continues where it stopped."""
+    """Import exported sessions into a store. A second run continues where the first stopped."""
     from cosmosservice.cli.moving import Import
 
     importing = Import(dry_run=dry_run)
@@ -246,7 +246,7 @@ def purge(
 ) -> None:
     """Erase sessions for good, with their memories and artifacts.
 
-    One SESSION, --all of a user, or those that were --deleted long ago. Interrupted, it can be run
+    One SESSION, --all of a user, or those that were --deleted long ago. If interrupted, run it
     again.
     """
     from cosmosservice.cli.purging import Purge

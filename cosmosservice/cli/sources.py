@@ -1,4 +1,4 @@
-"""Opens whatever a URI names as the source of a migration, and finds out what it holds."""
+"""Opens the source of a migration by its URI, and finds out what it contains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SQL_APPS = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name"
 
 @dataclass(frozen=True)
 class Source:
-    """What is to be copied: each of them, or None if the source does not have it."""
+    """What a source contains. None for what it does not have."""
 
     uri: str
     sessions: BaseSessionService | None = None
@@ -38,7 +38,7 @@ class Source:
 
 @contextlib.asynccontextmanager
 async def opened(uri: str) -> AsyncIterator[Source]:
-    """The source that the URI names: ours, or what ADK's own commands would open."""
+    """The source that the URI names: a store of this service, or a service of ADK."""
     parts = urlsplit(uri)
     if parts.scheme == "cosmosdb":
         async with _ours(uri) as source:
@@ -74,7 +74,7 @@ async def _ours(uri: str) -> AsyncIterator[Source]:
 
 
 async def _is_there(part: CosmosMemories | CosmosArtifacts) -> bool:
-    """Whoever does not use a service has no container for it."""
+    """A service that is not used has no container."""
     try:
         await part.look()
     except ContainerMismatchError:
@@ -97,7 +97,7 @@ def _folder(parts: SplitResult) -> Path:
 
 
 def _known(path: str) -> set[Holds]:
-    """What a file holds that can be copied."""
+    """What can be copied from a file."""
     if not os.path.exists(path):
         raise UsageProblem(f"There is no file {path}.")
     if os.path.isdir(path):
@@ -116,7 +116,7 @@ def _known(path: str) -> set[Holds]:
 
 
 def _adk_service(uri: str, path: str, holds: set[Holds] | None) -> BaseSessionService:
-    """The session service that ADK has for it. Which one a file needs, its tables say."""
+    """ADK's session service for the source. For a file, its tables tell which one."""
     scheme = urlsplit(uri).scheme
     if not scheme:
         raise UsageProblem("A source is a URI, such as sqlite:///sessions.db.")
@@ -133,7 +133,7 @@ def _adk_service(uri: str, path: str, holds: set[Holds] | None) -> BaseSessionSe
             return SqliteSessionService(path)
         from google.adk.sessions.database_session_service import DatabaseSessionService
 
-        # Of an old schema it says what writing to it would lose, and to migrate: that is under way.
+        # ADK warns about writing to an old schema and says to migrate, which is being done here.
         logging.getLogger("google_adk.google.adk.sessions").setLevel(logging.ERROR)
         return DatabaseSessionService(f"sqlite+aiosqlite:///{path}")
     except ImportError:
@@ -143,7 +143,7 @@ def _adk_service(uri: str, path: str, holds: set[Holds] | None) -> BaseSessionSe
             f" pip install 'google-adk[db]' 'sqlalchemy[asyncio]' {driver}."
         ) from None
     except (ValueError, RuntimeError) as error:
-        # Only the first line: what follows may quote the URI with its password.
+        # Only the first line: the rest may quote the URI with its password.
         reason = str(error).splitlines()[0].replace(uri, f"{scheme}://…")
         hint = "" if "+" in scheme else " Name an async driver, as in postgresql+asyncpg://."
         raise UsageProblem(f"ADK cannot open this source: {reason}{hint}") from None
@@ -151,7 +151,7 @@ def _adk_service(uri: str, path: str, holds: set[Holds] | None) -> BaseSessionSe
 
 @contextlib.contextmanager
 def reading(uri: str) -> Iterator[None]:
-    """Turns what a database driver raises into one line, without the URI's password."""
+    """Turns errors of a database driver into one line, without the URI's password."""
     try:
         yield
         return
@@ -167,7 +167,7 @@ def reading(uri: str) -> Iterator[None]:
 
 
 async def apps_of(service: BaseSessionService, uri: str) -> list[str]:
-    """ADK's services cannot be asked for their apps; their databases can."""
+    """ADK's services cannot list their apps, so the database is asked."""
     if isinstance(service, CosmosSessionService):
         return await service.list_apps()
     engine: Any = getattr(service, "db_engine", None)

@@ -51,7 +51,7 @@ async def tail(
         screen = _Screen(as_json, several=session_id is None)
         shown: set[str] = set()
         if session_id is not None and since is None:
-            # After the watch has its place: what is appended in between is in both.
+            # After the watch has started: what is appended in between is in both.
             name = SessionName(app_name, str(user_id), session_id)
             session = await existing(service, name)
             begin = max(0, len(session.events) - last)
@@ -74,7 +74,7 @@ class _Screen:
         self._as_json = as_json
         self._name: SessionName | None = None
         self._several = several
-        # What was shown last: the first event says when it was, the others how much later.
+        # What was shown last: the first event shows its time, each later one the time since.
         self._before: Event | None = None
 
     def earlier(self, name: SessionName, events: list[Event], first: int) -> None:

@@ -1,4 +1,4 @@
-"""A session as a person reads it: who said what, which tools ran, what changed, and when."""
+"""A session as a timeline: who said what, which tools ran, what changed, and when."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def tokens_of(event: Event) -> str:
 
 
 def when(event: Event, before: Event | None) -> str:
-    """The time of the first event, and how much later each other one came."""
+    """The time of the first event, and the time since the previous one for the others."""
     if before is None:
         return moment(event.timestamp)
-    # Order is that of the log; clocks of several hosts may run against it.
+    # The order is that of the log. The clocks of several hosts may contradict it.
     return duration(event.timestamp - before.timestamp)
 
 
@@ -121,7 +121,7 @@ def moment(timestamp: float) -> str:
 
 
 def event_view(event: Event, number: int, before: Event | None = None) -> RenderableType:
-    """A line that says who and when, and below it what."""
+    """A line with the author and the time, and the content below it."""
     head = Text.assemble(
         (f"#{number}".ljust(INDENT), "dim"),
         (one_line(event.author), "bold blue" if event.author == "user" else "bold"),
@@ -168,13 +168,13 @@ def state_line(key: str, value: Any) -> RenderableType:
 
 
 def clean(text: str) -> str:
-    """Control characters are shown, not sent to the terminal."""
+    """Shows control characters as escapes instead of sending them to the terminal."""
     text = text.encode("utf-8", "backslashreplace").decode()
     return CONTROL.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    """A name, which may hold anything, as one word or several on a line."""
+    """A name, which may contain any characters, on one line."""
     return re.sub(r"[\n\t]", _escaped, clean(text))
 
 

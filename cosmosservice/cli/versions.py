@@ -1,4 +1,4 @@
-"""Whether the packages that matter most are of versions that this one was tested with."""
+"""Whether the installed versions of google-adk and azure-cosmos are tested ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def found() -> dict[str, str]:
 
 
 def wanted() -> list[str]:
-    """What should be installed instead of what is; empty if all is well."""
+    """The versions to install instead. Empty if the installed ones are tested."""
     required = map(Requirement, requires("cosmosservice") or ())
     return [
         f"{each.name}{each.specifier}"

@@ -1,6 +1,6 @@
 """Classes that a document may name.
 
-They are the models and enumerations of the modules an Event is made of, and the classes that the
+They are the models and enumerations that an Event consists of, and the classes that the
 application registers. Nothing is ever imported because a document says so.
 """
 
@@ -24,7 +24,7 @@ event_subclasses: dict[str, type[Event]] = {}
 
 
 def register_classes(*classes: type) -> None:
-    """Lets stored objects of these classes come back as such objects.
+    """Restores stored objects of these classes as objects.
 
     Takes pydantic models (also subclasses of Event), dataclasses, enumerations and named tuples.
     The classes that their fields are declared with are registered too. Call it when the
@@ -61,20 +61,20 @@ def full_name(cls: type) -> str:
 
 @lru_cache(maxsize=1024)
 def is_trusted(cls: type) -> bool:
-    """Whether it is one of the classes an event is made of."""
+    """Whether it is one of the classes that an event consists of."""
     return _trusted_class(full_name(cls)) is cls
 
 
 @lru_cache(maxsize=1024)
 def follows_schema(cls: type[BaseModel]) -> bool:
-    """Whether it is, or derives from, a class an event is made of: its fields are then written as
-    the schema of an event has them, and not each as a value that says what it is."""
+    """Whether it is, or derives from, a class that an event consists of. Its fields are then
+    written as in the schema of an event, and not as tagged values."""
     return issubclass(cls, Event) or any(is_trusted(base) for base in cls.__mro__)
 
 
 @lru_cache(maxsize=1024)
 def is_set_up(cls: type[BaseModel]) -> bool:
-    """Whether code of the application runs when an object is made."""
+    """Whether creating an object runs code of the application."""
     return any(
         not function.__module__.startswith(_LIBRARIES)
         or function.__name__ == "wrapped_model_post_init"  # pydantic's, around another one
@@ -100,7 +100,7 @@ def _declared_in(cls: type) -> Iterator[type]:
     if issubclass(cls, BaseModel):
         todo = [field.annotation for field in cls.model_fields.values()]
     elif not issubclass(cls, enum.Enum):
-        with contextlib.suppress(Exception):  # a name that is not defined where it is used
+        with contextlib.suppress(Exception):  # a name that is not defined there
             todo = list(typing.get_type_hints(cls).values())
     while todo:
         annotation = todo.pop()
@@ -123,7 +123,7 @@ def _modules_of(cls: type[BaseModel], seen: set[type]) -> set[str]:
 
 @cache
 def _trusted_modules() -> set[str]:
-    # Brings FastAPI along, half a second that an import of this package should not take.
+    # Imports FastAPI, which takes half a second: too long for an import of this package.
     from google.adk.auth.auth_tool import AuthConfig
 
     return _modules_of(Event, set()) | _modules_of(AuthConfig, set())

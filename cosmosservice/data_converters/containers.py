@@ -1,4 +1,4 @@
-"""Containers that JSON lacks: an object with one key, the tag, and what is inside.
+"""Containers that JSON lacks, as an object with one key, the tag, and the contents.
 
 {"$tuple": [1, 2]}   {"$set": [1, 2]}   {"$deque": [[1, 2], 5]}   {"$ordereddict": [["a", 1]]}
 """
@@ -11,7 +11,7 @@ from .text import to_json
 
 Child = Callable[[Any], Any]
 
-# What a defaultdict may fill its gaps with. Any other function cannot be stored.
+# The default factories that can be stored. Other functions cannot.
 _FACTORIES: dict[str | None, Callable[[], Any] | None] = {
     None: None,
     **{cls.__name__: cls for cls in (list, dict, set, int, float, str, bool, tuple)},
@@ -65,7 +65,7 @@ def _build_deque(body: Any) -> deque[Any]:
     return deque(_filled(items), maxlen)
 
 
-# Each takes what is inside, already decoded, and raises if it does not fit.
+# Each takes the decoded contents, and raises if they do not fit.
 BUILDERS: dict[str, Callable[[Any], Any]] = {
     "$tuple": lambda body: tuple(_filled(body)),
     "$set": lambda body: set(_filled(body)),

@@ -29,20 +29,20 @@ ENVELOPE = frozenset(
 UNREADABLE = "UNREADABLE_EVENT"
 
 _ID = "event_id"
-_ASIDE = "event_fields"  # fields whose names are taken
+_ASIDE = "event_fields"  # fields whose names a document uses for something else
 _TAKEN = ENVELOPE | {_ID, _ASIDE, CLASS}
 
-# In an event's __dict__, where pydantic overlooks it: what a subclass that is not registered here
-# has of its own, as JSON. So nothing is lost if such an event is written again, as an export does.
+# A key in an event's __dict__, which pydantic ignores: the own fields of a subclass that is not
+# registered here, as JSON. So nothing is lost if the event is written again, as by an export.
 _KEPT = "_kept"
 
 
 def event_to_fields(event: Event) -> dict[str, Any]:
     """The fields of an event, ready for JSON; `id` is named `event_id`.
 
-    Those of a subclass come with them, and the name of the class before all others.
+    They include those of a subclass, preceded by the name of its class.
     """
-    state = event.__dict__  # an event that is not decoded yet decodes itself here
+    state = event.__dict__  # a lazy event is decoded here
     cls = type(event)
     lost: Lost = []
     fields = plan(cls).encode(event, encoder(lost))
@@ -61,7 +61,7 @@ def event_to_fields(event: Event) -> dict[str, Any]:
 def fields_to_event(document: Mapping[str, Any]) -> Event:
     """The event of a document. Never raises: an unreadable document gives a placeholder.
 
-    Of a subclass of Event if the application has registered it.
+    It is a subclass of Event if the application has registered that class.
     """
     child = decoder()
     known = _stored_fields(Event)
@@ -86,7 +86,7 @@ def fields_to_event(document: Mapping[str, Any]) -> Event:
 
 def same_event(left: Event, right: Event) -> bool:
     """Whether both would be read as the same event. They may differ in what is not restored here:
-    one has an object of a class that is not registered, the other its data. NaN is NaN."""
+    one may have an object of an unregistered class, the other its data. NaN equals NaN."""
     return left == right or _as_read(left) == _as_read(right)
 
 
@@ -95,11 +95,11 @@ def _as_read(event: Event) -> dict[str, Any]:
 
 
 class OddTime(float):
-    """The number that stands for a timestamp which is stored as something else than a number."""
+    """The number for a timestamp that is not stored as a number."""
 
 
 def event_time(fields: Mapping[str, Any]) -> float:
-    """The timestamp of an event that is not decoded, as a number; it may be infinite or NaN."""
+    """The timestamp of an event that is not decoded. It may be infinite or NaN."""
     timestamp = fields.get("timestamp")
     if type(timestamp) is float:
         return timestamp
@@ -124,7 +124,7 @@ def _event_of(cls: type[Event], document: Mapping[str, Any], child: Child) -> Ev
 
 @lru_cache(maxsize=1024)
 def _stored_fields(cls: type[Event]) -> Decoders:
-    """How the fields are read that a document has under their own names; and the id."""
+    """How to read the id, and the fields that a document has under their own names."""
     decoders = plan(cls).decoders
     own = {key: known for key, known in decoders.items() if key not in _TAKEN}
     return own | {_ID: decoders["id"]}
@@ -140,7 +140,7 @@ def _own_fields(cls: type[Event], document: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _unknown_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are not an Event's, and the name of the class that has them."""
+    """The fields that Event does not have, and the name of the class that has them."""
     knows = plan(Event).knows
     unknown = {key: body for key, body in _all_fields(document).items() if not knows(key)}
     return {CLASS: document[CLASS], **unknown}

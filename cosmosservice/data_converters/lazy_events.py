@@ -1,13 +1,13 @@
 """Events that stay JSON text until they are used.
 
 A session of thousands of events is returned for every turn, and most of its events are never
-used. So `lazy_event` makes an Event of its stored text without reading the text: the first
-access to it decodes it, and from then on the object is an ordinary Event, class and all.
+used. So `lazy_event` makes an Event from stored text without parsing it. The first access decodes
+the text. From then on the object is an ordinary Event, including its class.
 
-How: pydantic keeps the fields of a model in the instance's `__dict__`, so the access to one that is
-not there yet ends in `__getattr__`. What does not pass there (operators, pydantic's own access to
-`__dict__`, protocols that look at the class) is overridden to decode first and then to go on with
-the Event. An event of a subclass that the application has registered is lazy as that subclass.
+How: pydantic keeps the fields of a model in the instance's `__dict__`, so access to a missing field
+calls `__getattr__`. Everything that bypasses it (operators, pydantic's own access to `__dict__`,
+protocols that look at the class) is overridden to decode first and then to use the Event. An event
+of a registered subclass is a lazy object of that subclass.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ _RAW = "_raw"
 # The instance's own dict, beneath the property of the lazy class.
 _get_dict: Callable[[Any], dict[str, Any]] = BaseModel.__dict__["__dict__"].__get__
 _set_dict: Callable[[Any, dict[str, Any]], None] = BaseModel.__dict__["__dict__"].__set__
-# What else pydantic keeps of a model.
+# What else pydantic stores in a model.
 _SLOTS = [
     (slot.__get__, slot.__set__)
     for slot in (
@@ -39,7 +39,7 @@ _SLOTS = [
 ]
 _new: Callable[[type[Event]], Event] = object.__new__
 
-# Reentrant: the garbage collector may run anything, here too.
+# Reentrant: the garbage collector may run any code at any point.
 _becoming = threading.RLock()
 
 _NAMED = f'{{"{CLASS}":"'.encode()  # how the text of a subclass begins
@@ -56,7 +56,7 @@ def lazy_event(raw: bytes, event_id: str, timestamp: float) -> Event:
     """The event of a JSON document. Its id and timestamp can be read without decoding it."""
     event = _new(_lazy_class(_class_of(raw) if event_subclasses else Event))
     fields: dict[str, Any] = {_RAW: raw}
-    # Not a tagged value: access to it decodes the event.
+    # Tagged values are left out, so that access to one decodes the event.
     if event_id[:1] != "{":
         fields["id"] = event_id
     if type(timestamp) is float:
@@ -72,7 +72,7 @@ def _class_of(raw: bytes) -> type[Event]:
     name: Any = None
     if raw.startswith(_NAMED):
         name = raw[len(_NAMED) : raw.index(b'"', len(_NAMED))].decode()
-    else:  # a store may order the fields as it likes
+    else:  # a store may return the fields in any order
         with contextlib.suppress(ValueError):
             name = json.loads(raw).get(CLASS)
     return event_subclasses.get(name, Event) if isinstance(name, str) else Event
@@ -83,7 +83,7 @@ def _decode(event: Event) -> None:
     raw = _get_dict(event).get(_RAW)
     decoded = None if raw is None else fields_to_event(from_json(raw))
     with _becoming:
-        # Only the first may write: after it the event may have been changed already.
+        # Only the first thread may write: afterwards the event may have been changed.
         if decoded is not None and type(event) in _lazy_classes.values():
             for get, set_ in _SLOTS:
                 set_(event, get(decoded))
@@ -104,7 +104,7 @@ _lazy_classes: dict[type[Event], type[Event]] = {}
 
 
 def _lazy_class(cls: type[Event]) -> type[Event]:
-    """The lazy class of a class of events, made once."""
+    """The lazy class for a class of events, created once."""
     found = _lazy_classes.get(cls)
     if found is None:
         with _becoming:
@@ -127,11 +127,11 @@ def _made_lazy(cls: type[Event]) -> type[Event]:
 
         def __eq__(self, other: object) -> bool:
             _decode(self)
-            # By the operator, so that another lazy event decodes itself as well.
+            # With the operator, so that another lazy event is decoded as well.
             return bool(self == other)
 
         def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Event:
-            """Another lazy event: copying a session decodes nothing."""
+            """Returns another lazy event, so that copying a session decodes nothing."""
             fields = _get_dict(self)
             if _RAW in fields:
                 copy = _new(type(self))

@@ -1,4 +1,4 @@
-"""Reading what another version of ADK wrote: without what this one does not know."""
+"""Reads what another version of ADK wrote, without what this version does not know."""
 
 import itertools
 import logging
@@ -13,7 +13,7 @@ _ROUNDS = 50
 
 
 def validated(cls: type[_M], data: dict[str, Any]) -> _M:
-    """The model of `data`, without whatever the class refuses."""
+    """The model for `data`, without what the class refuses."""
     left_out = 0
     data = _copied(data)
     for rounds in itertools.count():
@@ -38,13 +38,13 @@ def _copied(data: Any) -> Any:
 
 
 def _drop_refused(data: Any, error: ValidationError) -> int:
-    """Removes from `data` what the error is about; returns how many places that was."""
+    """Removes from `data` what caused the error. Returns the number of removals."""
     places: set[tuple[Any, ...]] = set()
     for item in error.errors(include_url=False, include_context=False, include_input=False):
         path = _reachable(data, item["loc"])
         if path:
             places.add(path)
-    # From the end, so that the positions in lists stay right.
+    # From the end, so that positions in lists stay valid.
     for path in sorted(places, key=lambda path: [(str(type(p)), p) for p in path], reverse=True):
         holder = data
         for step in path[:-1]:
@@ -54,7 +54,7 @@ def _drop_refused(data: Any, error: ValidationError) -> int:
 
 
 def _reachable(data: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The longest part of an error's location that leads somewhere in the data.
+    """The longest part of an error's location that exists in the data.
 
     A location may end at a missing field, or at the name of a member of a union.
     """

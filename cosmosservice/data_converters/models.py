@@ -1,10 +1,9 @@
-"""Pydantic models as JSON objects, by a plan made once per class from its own fields.
+"""Pydantic models as JSON objects, by a plan that is created once per class from its fields.
 
-A model becomes the object of its fields under their names (under the alias where the class is read
-by alias only), without those that are None by default. Reading restores the fields as they were,
-without validation; a document that does not fit the class raises `Mismatch`, and the caller
-validates instead. Values of fields without a precise type go through `child`, a function of the
-caller.
+A model becomes an object with its fields under their names (or aliases, if the class is read only
+by alias), without those that are None by default. Reading restores the fields without validation.
+A document that does not fit the class raises `Mismatch`, and the caller validates instead. Values
+of fields without a precise type go through `child`, a function of the caller.
 """
 
 import contextlib
@@ -28,10 +27,10 @@ Codec = tuple[Encode, Decode]
 # By key: the name, how to decode, and the type of JSON that stays as it is.
 Decoders = dict[str, tuple[str, Decode, type | None]]
 
-_VALUE = "$value"  # a value which is not of the type that the field declares
+_VALUE = "$value"  # a value whose type is not the declared one
 _UNSET = object()
 
-# The slots of a model, at a quarter of what object.__setattr__ takes to find them.
+# The slots of a model: four times as fast as object.__setattr__, which looks them up.
 _new: Callable[[type[Any]], Any] = object.__new__
 _set_values, _set_found, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
@@ -117,7 +116,7 @@ class Plan(Generic[_M]):
             if known is None:
                 continue
             key, encode, is_text, empty = known
-            if is_text and type(value) is str and value.isascii():  # most are, at every append
+            if is_text and type(value) is str and value.isascii():  # true for most, at every append
                 document[key] = value
             elif empty is None or value or type(value) is not empty:
                 document[key] = encode(value, child)
@@ -175,7 +174,7 @@ class Plan(Generic[_M]):
         _set_extra(model, extra)
         _set_private(model, private)
         for name in self._validated & found if self._validated else ():
-            # The type of such a field may be decided by its validator, as that of auth configs is.
+            # A validator may decide the type of such a field, as it does for auth configs.
             # What the validator refuses was assigned without it: it stays, as do other dicts
             # and keys that it would turn into text.
             held = values[name]
@@ -189,7 +188,7 @@ class Plan(Generic[_M]):
 
 
 def _json_type(annotation: Any) -> type | None:
-    """The type whose JSON is the value of such a field itself, if there is one."""
+    """The type whose values are their own JSON, if the field has one."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         members = [each for each in typing.get_args(annotation) if each is not type(None)]
         annotation = members[0] if len(members) == 1 else None
@@ -206,18 +205,18 @@ _plans: dict[type[BaseModel], Plan[Any]] = {}
 
 
 def plan(cls: type[_M]) -> Plan[_M]:
-    """The plan of a class, made once."""
+    """The plan of a class, created once."""
     found = _plans.get(cls)
     if found is None:
         found = _plans[cls] = Plan(cls)
     return found
 
 
-# Codecs: how the type of a field is written and read. None is left to the caller.
+# Codecs: how the type of a field is written and read. The caller handles None.
 
 
 def _odd(value: Any, child: Child) -> Any:
-    """Fields are not validated on assignment, so anything can be in them."""
+    """Assignments to fields are not validated, so a field can contain anything."""
     body = child(value)
     return body if isinstance(value, BaseModel) else {_VALUE: body}
 
@@ -295,7 +294,7 @@ def _model(cls: type[BaseModel]) -> Codec:
             return plan(cls).decode(body, child)
         value = child(body)
         if tag == CLASS and type(value) is dict:
-            # A class that is not known here: then as the one that the field declares.
+            # An unknown class is read as the one that the field declares.
             return plan(cls).decode({k: v for k, v in body.items() if k != CLASS}, child)
         return value
 
@@ -366,7 +365,7 @@ def _union(members: Iterable[Any]) -> Codec:
 
     def decode(body: Any, child: Child) -> Any:
         value = child(body)
-        if type(value) is dict:  # which of the models it is only validation can tell
+        if type(value) is dict:  # only validation can tell which of the models it is
             raise Mismatch("a model of no known class")
         return value
 
@@ -374,7 +373,7 @@ def _union(members: Iterable[Any]) -> Codec:
 
 
 def codec(annotation: Any, *, optional: bool = True) -> Codec:
-    """The codec of a type; `optional` is False where None never arrives."""
+    """The codec of a type. `optional` is False if None cannot occur."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return codec(arguments[0], optional=optional)

@@ -1,14 +1,14 @@
-"""Objects of the application's own classes: data under the name of their class.
+"""Objects of the application's own classes, as data with the name of their class.
 
     {"$class": "shop.Order", "tea": 2}      a model or a dataclass, by the names of its fields
     {"$enum": ["shop.Size", "large"]}       a member of an enumeration, by its value
     {"$namedtuple": ["shop.Place", [1, 2]]}
     {"$root": ["shop.Tags", ["a"]]}         a model that is one value
 
-Every field is written as a value that says what it is, so nothing is lost for a reader that does
-not have the class: it gets the data. One that has registered it gets such an object, restored as
-it was, without validation. A class that does something when an object is made, or that has
-serializers of its own, is made from the data instead, by validation.
+Every field is written as a tagged value, so nothing is lost for a reader that does not have the
+class: it gets the data. A reader that has registered the class gets an object, restored without
+validation. If the class runs code when an object is created, or has its own serializers, the object
+is created from the data by validation instead.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ PRIVATE = "$private"  # of a model, beside its fields
 
 
 class NotAnObject(Exception):
-    """The value is of no kind that can be restored."""
+    """The value is not of a kind that can be restored."""
 
 
 # Writing
@@ -81,14 +81,14 @@ def _changed_private(model: BaseModel) -> dict[str, Any]:
     for name, value in (model.__pydantic_private__ or {}).items():
         default = attributes[name].get_default() if name in attributes else unset
         same = False
-        with contextlib.suppress(Exception):  # whatever a comparison of the user's raises
+        with contextlib.suppress(Exception):  # a comparison of the user's class may raise anything
             same = bool(value == default)
         if not same:
             found[name] = value
     return found
 
 
-# Reading. Whoever calls these has the data to fall back on.
+# Reading. The callers fall back on the data.
 
 
 def restore_object(cls: type, fields: dict[str, Any], private: dict[str, Any]) -> Any:
@@ -101,7 +101,7 @@ def restore_object(cls: type, fields: dict[str, Any], private: dict[str, Any]) -
 
 
 def restore_value(tag: str, name: Any, value: Any) -> Any:
-    """What `tag` makes of the value, or the value if its class is not known here."""
+    """The object that `tag` names, or the value if its class is not known here."""
     cls = class_named(name)
     if cls is None:
         return value
@@ -155,7 +155,7 @@ def _restore_dataclass(cls: type, fields: dict[str, Any]) -> Any:
     return made
 
 
-# What a class does of its own
+# Classes with code of their own
 
 
 def _is_constructed(cls: type[BaseModel]) -> bool:
@@ -164,7 +164,7 @@ def _is_constructed(cls: type[BaseModel]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _has_serializers(cls: type[BaseModel]) -> bool:
-    """Whether it says itself how it is written."""
+    """Whether the class has its own serializers."""
     decorators = cls.__pydantic_decorators__
     return bool(decorators.model_serializers or decorators.field_serializers) or any(
         isinstance(each, (PlainSerializer, WrapSerializer))

@@ -1,6 +1,6 @@
-"""Single values that JSON, or a store whose numbers are doubles, cannot hold as they are.
+"""Single values that JSON, or a store whose numbers are doubles, cannot represent.
 
-Such a value travels as an object with one key, its tag: `{"$date": "2025-01-27"}`.
+Such a value is written as an object with one key, its tag: `{"$date": "2025-01-27"}`.
 """
 
 import base64
@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo
 _EXACT_INT = 2**53  # beyond it a double skips integers
 _DECIMAL_BITS = 10_000  # Python refuses to print longer integers in decimal
 
-# What is read is limited to what takes no more time and memory than its text is long. What is
-# beyond stays the tagged object that it is.
-_INT_DIGITS = 4_300  # in decimal, where reading takes the square of the length; hex has no limit
+# Values are only read if that takes time and memory in proportion to the length of their text.
+# Beyond these limits, the tagged object is returned.
+_INT_DIGITS = 4_300  # in decimal, which takes quadratic time to read; hex has no limit
 _DECIMAL_EXPONENT = 999_999  # as in Python's own context; 1E+999999999 as an int takes a gigabyte
 _FRACTION_BITS = 100_000  # of each half: what is read is reduced, in the square of the length
 _ZONE = re.compile(r"[A-Za-z0-9_+-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,3}")
@@ -64,7 +64,7 @@ def _decode_int(text: str) -> int:
 
 
 def _whole(body: Any) -> int:
-    """An integer inside of another value, with its tag or without."""
+    """An integer inside another value, with or without its tag."""
     if type(body) is dict:
         return _decode_int(body["$int"])
     if int(body) != body:
@@ -73,7 +73,7 @@ def _whole(body: Any) -> int:
 
 
 def encode_real(value: float) -> Any:
-    """A float where a float is expected: a plain number unless JSON has none for it."""
+    """A float where one is expected: a plain number, unless JSON cannot represent it."""
     if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0):
         return {"$float": repr(value)}
     return value

@@ -1,4 +1,4 @@
-"""Values of kinds that are not restored, as values that are."""
+"""Converts values that cannot be restored to values that can."""
 
 import re
 from array import array
@@ -16,7 +16,7 @@ _FINE_TIME = re.compile(r"[mM]8\[\d*(ns|ps|fs|as)\]")
 
 
 def simplified(value: Any) -> Any:
-    """Raises if nothing but its repr would be left of the value."""
+    """Raises if only the repr of the value could be stored."""
     for base, convert in _BASES.items():
         if isinstance(value, base):
             return convert(value)
@@ -29,7 +29,7 @@ def simplified(value: Any) -> Any:
 
 
 def _from_array(value: Any) -> Any:
-    """An array or a number of numpy, or of what is like it, as lists and numbers of Python."""
+    """An array or a number of numpy or a similar library, as Python lists and numbers."""
     if _FINE_TIME.search(getattr(value.dtype, "str", "")):
         return value.astype(str).tolist()
     simple = value.tolist()
@@ -55,7 +55,7 @@ _BASES: dict[type, Callable[[Any], Any]] = {
     time: lambda v: time(v.hour, v.minute, v.second, v.microsecond, v.tzinfo, fold=v.fold),
     timedelta: lambda v: timedelta(v.days, v.seconds, v.microseconds),
     Decimal: Decimal,
-    # Not compiled when it is read: that can take minutes for a pattern that somebody chose.
+    # Not compiled when it is read: a malicious pattern can take minutes.
     re.Pattern: lambda v: {"pattern": v.pattern, "flags": int(v.flags)},
     array: array.tolist,
     SimpleNamespace: vars,

@@ -1,4 +1,4 @@
-"""`app:`, `user:`, `temp:` and the session's own keys, told apart by ADK's prefixes."""
+"""Splits state into `app:`, `user:`, `temp:` and the session's own keys, by ADK's prefixes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTHING = Scoped()
 
 
 def check_state_keys(state: Mapping[Any, Any] | None, operation: str) -> None:
-    """Refuses, before anything is stored, a state that no session can have."""
+    """Raises, before anything is stored, if no session can have this state."""
     for key in state or ():
         if not isinstance(key, str):
             raise InvalidStateError(
@@ -42,13 +42,13 @@ def check_state_keys(state: Mapping[Any, Any] | None, operation: str) -> None:
 
 
 def split(state: Mapping[str, Any]) -> Scoped:
-    """`temp:` keys are dropped: they live as long as the invocation."""
+    """Splits and encodes a state. `temp:` keys are dropped: they end with the invocation."""
     return split_stored(encode_state(state))
 
 
 def split_stored(document: Document) -> Scoped:
-    """The same of a state that is encoded already. The values stay as they are: to decode them
-    here would lose what only a reader that has their classes can restore."""
+    """The same for an encoded state. The values stay encoded: decoding them here would lose what
+    only a reader with their classes can restore."""
     scoped = Scoped()
     for key, value in document.items():
         name = decode_state_key(key)

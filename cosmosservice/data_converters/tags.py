@@ -12,7 +12,7 @@ from typing import Any
 from .scalars import well_formed
 from .text import from_json, to_json
 
-CLASS = "$class"  # among the fields of a model: its class, where its place does not tell it
+CLASS = "$class"  # among the fields of a model: its class, if the context does not tell it
 _ESCAPED = "$:"
 
 

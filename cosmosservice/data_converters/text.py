@@ -10,7 +10,7 @@ _ASCII = bytes(range(128))
 
 
 def to_json(document: Any) -> bytes:
-    """Compact JSON. What is no Unicode text, such as half of a surrogate pair, is escaped."""
+    """Compact JSON. Half of a surrogate pair, which is not valid Unicode, is escaped."""
     try:
         return pydantic_core.to_json(document, inf_nan_mode="constants")
     except pydantic_core.PydanticSerializationError:
@@ -22,7 +22,7 @@ def from_json(raw: bytes | str) -> Any:
 
 
 def wire_size(raw: bytes) -> int:
-    r"""How many bytes the Cosmos SDK sends for this JSON: it escapes what is not ASCII (\u00e9)."""
+    r"""The number of bytes that the Cosmos SDK sends for this JSON, with non-ASCII escaped."""
     size = len(raw) + 5 * raw.count(b"\x7f")
     if raw.isascii():
         return size

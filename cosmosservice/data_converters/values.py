@@ -1,17 +1,17 @@
 """Any Python value as JSON, and back.
 
-What JSON has stays as it is. Everything else becomes an object that says what it was:
+JSON's own types stay unchanged. Everything else becomes an object that names its type:
 
     {"$datetime": "2025-01-27T10:30:00+00:00"}   {"$int": "9007199254740993"}   {"$float": 1.0}
     {"$tuple": [1, 2]}   {"$set": [1, 2]}   ... (see `scalars` and `containers`)
     {"$class": "google.genai.types.Part", "text": "hi"}   ... (see `models` and `objects`)
 
-No dict of the user's looks like one of these (see `tags`). A value deeper than Cosmos allows is
+No dict of a user looks like one of these (see `tags`). A value deeper than Cosmos DB allows is
 `{"$deep": [...]}`: the list of its containers, each with its inner ones as `{"$ref": position}`.
 
-A document may have been written by anybody. Reading takes time and memory in proportion to its
-size: what is inside an object is decoded once, whatever then becomes of the object, and a container
-of a deep value is used once. What does not fit stays as it is.
+Documents are not trusted: any program may have written them. Reading takes time and memory in
+proportion to their size. The contents of an object are decoded once, even if the object cannot be
+restored, and a container of a deep value is used once. What does not fit stays unchanged.
 """
 
 import contextlib
@@ -71,7 +71,7 @@ def _text(key: Any) -> Any:
 
 
 def encoder(lost: Lost) -> Child:
-    """A function that encodes values and notes in `lost` the types that it could not keep."""
+    """A function that encodes values, and records in `lost` the types that cannot be stored."""
 
     def encode(value: Any) -> Any:
         try:
@@ -97,7 +97,7 @@ def _encode(value: Any, lost: Lost, levels: int) -> Any:
     if scalar is not None:
         try:
             return scalar(value)
-        except Exception:  # a time zone of the user's own may fail
+        except Exception:  # a time zone class of the user may fail
             return _repr(value, lost)
     levels -= _LEVELS_OF.get(kind, _LEVELS_OF_OTHERS)
     if levels < 0:
@@ -106,7 +106,7 @@ def _encode(value: Any, lost: Lost, levels: int) -> Any:
 
 
 def _shallow(value: Any, child: Child, lost: Lost) -> Any:
-    """`value`, which is no scalar, with what is inside it encoded by `child`."""
+    """`value`, which is not a scalar, with its contents encoded by `child`."""
     kind: type = type(value)
     if kind is dict:
         return {encode_key(key, child): child(inner) for key, inner in value.items()}
@@ -124,7 +124,7 @@ def _shallow(value: Any, child: Child, lost: Lost) -> Any:
             simple = simplified(value)
     except _TooDeep:
         raise
-    except Exception:  # whatever the user's own class raises
+    except Exception:  # the user's own class may raise anything
         return _repr(value, lost)
     return child(simple)
 
@@ -133,13 +133,13 @@ def _repr(value: Any, lost: Lost) -> Any:
     lost.append(type(value).__qualname__)
     try:
         text = repr(value)
-    except Exception:  # RecursionError among them
+    except Exception:  # including RecursionError
         text = f"<{type(value).__qualname__} object>"
     return ENCODERS[str](text)
 
 
 def _flat(root: Any, lost: Lost) -> Any:
-    """Depth first without recursion; `path` holds what encloses the container at hand."""
+    """Depth first without recursion. `path` holds the containers around the current one."""
     nodes: list[Any] = [None]
     path: set[int] = set()
     todo: list[tuple[Any, int]] = [(root, 0)]
@@ -196,7 +196,7 @@ def decode_state(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_state_key(key: str) -> str:
-    """A key that is not a string, which nobody accepts any more, is read as text."""
+    """A key that is not a string is read as text. Older versions accepted such keys."""
     if key[:1] != "$":
         return key
     name: Any = key
@@ -226,24 +226,24 @@ def decode_dict(body: Mapping[str, Any], child: Child) -> dict[Any, Any]:
 
 
 class _otherwise(contextlib.AbstractContextManager[None]):
-    """Continues after the block if it fails, unless the stack is used up: what follows would fail
-    in the same way, twice at every level."""
+    """Continues after the block if it fails, unless the stack is exhausted: then the next attempt
+    would fail too, twice at every level."""
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         return kind is not None and issubclass(kind, Exception) and kind is not RecursionError
 
 
 class _Used:
-    """In the place of a container of a deep value that is not there to be used, or not again."""
+    """Replaces a container of a deep value that is missing or already used."""
 
 
 class _Decoder:
-    """Reads one value, whole."""
+    """Reads one complete value."""
 
     def __init__(self) -> None:
         self._refs: list[Any] = []
-        # What objects became that may be decoded again, when their surroundings do not fit: by
-        # their id, and with the object, so that the id stays its own.
+        # Decoded objects that may be needed again if the value around them does not fit, by id. The
+        # object is kept with the result, so that its id is not reused.
         self._done: dict[int, tuple[Any, Any]] = {}
 
     def decode(self, body: Any) -> Any:
@@ -260,7 +260,7 @@ class _Decoder:
         return body
 
     def _untag(self, tag: str, body: dict[str, Any]) -> Any:
-        """If it was not written by us it can be anything: then it stays as it is."""
+        """If this package did not write it, it can be anything, and then stays unchanged."""
         if tag in DECODERS:
             with _otherwise():
                 return DECODERS[tag](body[tag])
@@ -297,7 +297,7 @@ class _Decoder:
         index = body["$ref"]
         if type(index) is not int or not 0 <= index < len(self._refs):
             return decode_dict(body, self.decode)
-        # Once: a document in which many refer to one would be small, and what it says immense.
+        # Only once: a small document with many references to one container could become huge.
         value, self._refs[index] = self._refs[index], _Used
         return dict(body) if value is _Used else value
 

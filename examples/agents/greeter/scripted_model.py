@@ -1,4 +1,4 @@
-"""A model that follows a script: it needs no network and always says the same."""
+"""A model that follows a script: it needs no network and always answers the same."""
 
 import re
 from collections.abc import AsyncGenerator
