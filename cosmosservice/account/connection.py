@@ -283,7 +283,7 @@ class Connection:
         if not secure and not is_key:
             raise ConfigurationError(
                 f"{self._settings.endpoint} is http, and Entra ID needs https: a token must not"
-                " travel in the clear. Set COSMOSDB_KEY, which every emulator has one of, or use"
+                " travel in the clear. Set COSMOSDB_KEY (every emulator has a key), or use"
                 " https."
             )
         if self._options.credential is not None:

@@ -243,7 +243,7 @@ class Copying:
             with contextlib.suppress(PayloadGone):
                 return await self._create(source, fields, upload)
         raise UnavailableError(
-            "copy_artifacts: a payload was used or removed by others each time. The fork is not"
+            "copy_artifacts: others kept using or removing a payload. The fork is not"
             " complete; reading it continues."
         )
 
@@ -335,7 +335,7 @@ class Copying:
                     raise PayloadGone
             place = following
         raise UnavailableError(
-            "copy_artifacts: others save or delete the same name all the time. The fork is not"
+            "copy_artifacts: others keep saving or deleting the same name. The fork is not"
             " complete; reading it continues."
         )
 

@@ -70,7 +70,7 @@ class Deletion:
                 continue
             return await self.finish(key.scope, [*found, tombstone | {"_etag": etag}])
         raise UnavailableError(
-            "delete_artifact: the artifact is saved by others all the time. It is not deleted."
+            "delete_artifact: others keep saving the artifact. It is not deleted."
         )
 
     async def finish(self, scope: Scope, places: list[Document]) -> Deleted:

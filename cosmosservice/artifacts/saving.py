@@ -119,7 +119,7 @@ class Saving:
                 await self._tidy(key)
             return version
         raise UnavailableError(
-            "save_artifact: the payload was removed by others each time. Nothing was stored."
+            "save_artifact: other writers kept removing the payload. Nothing was stored."
         )
 
     async def finish_stream(self, key: ArtifactKey, draft: Draft, upload: Upload) -> int:
@@ -193,7 +193,7 @@ class Saving:
             self._versions.taken(key, place)
             return place.version
         raise UnavailableError(
-            "save_artifact: others save or delete the same name all the time. Nothing was stored."
+            "save_artifact: others keep saving or deleting the same name. Nothing was stored."
         )
 
     async def is_gone(self, upload: Upload, refused: Exception, *, unchanged: bool) -> bool:

@@ -147,7 +147,7 @@ def follow(uri: str | None, user_id: str | None, session_id: str | None, **optio
     from cosmosservice.cli import following
 
     if session_id is not None and user_id is None:
-        raise click.UsageError("A --session needs the --user to whom it belongs.")
+        raise click.UsageError("A --session needs the --user that it belongs to.")
     with contextlib.suppress(KeyboardInterrupt):
         run(following.follow(uri, user_id, session_id, **options))
 
