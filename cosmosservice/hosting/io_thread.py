@@ -145,7 +145,8 @@ class _Thread:
             self.loop.run_forever()
         finally:
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-            self.loop.run_until_complete(self.loop.shutdown_default_executor())
+            with contextlib.suppress(RuntimeError):  # at the end of a process no thread can start
+                self.loop.run_until_complete(self.loop.shutdown_default_executor())
             self.loop.close()
             _running.discard(self)
 
