@@ -61,7 +61,9 @@ class Importer:
             stamp = await self._append(key, document, present, missing)
         except Conflict:  # another process is writing to the session
             return ImportOutcome.DIFFERENT
-        await self._store.projector.project(key, document.incarnation)
+        await self._store.projection.project(key, document.incarnation)
+        if not wanted:
+            self._store.projector.schedule(key, document.incarnation, new=True)
         await self._share(key, state, shared_stamp(stamp, session, self._store.clock.now()))
         if created:
             return ImportOutcome.COPIED
@@ -72,10 +74,10 @@ class Importer:
     ) -> bool:
         if await self._store.documents.read(key) is not None:
             return False
-        told = fold(State(), wanted).inline
+        changed = fold(State(), wanted).inline
         incarnation = new_incarnation()
         # State that no event sets must have been there from the beginning.
-        first = State({name: v for name, v in state.session.items() if name not in told})
+        first = State({name: v for name, v in state.session.items() if name not in changed})
         body = session_document(
             key,
             incarnation=incarnation,
@@ -103,6 +105,8 @@ class Importer:
     ) -> int:
         """Returns the last stamp of the log."""
         stamp = present[-1].stamp if present else 0
+        if missing and not present:
+            missing[0].initial = await self._store.values.whole(key, document.state)
         for seq, record in enumerate(missing, document.first_seq + len(present)):
             stamp = max(stamp + 1, _microseconds(record.timestamp, self._store.clock.now()))
             record.seq, record.incarnation, record.stamp = seq, document.incarnation, stamp

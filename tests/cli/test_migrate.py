@@ -14,6 +14,7 @@ from cosmosservice import CosmosSessionService
 from cosmosservice.cli.migrate import Migration
 from cosmosservice.sessions.importing import Importer
 from tests.cli.conftest import said
+from tests.support.raw import raw_store
 
 SOURCE, TARGET = "sqlite:///source.db", "cosmosdb://embedded/target.db"
 
@@ -194,6 +195,23 @@ def test_state_that_the_events_do_not_add_up_to_is_kept(command, source):
     assert state["mood"] == "odd"
     assert [event.author for event in events] == ["user", "user", "cosmosservice-import"]
     assert last == source["shop", "ada", "late"][2]
+
+
+def test_copied_sessions_can_be_rebuilt_from_the_log_alone(command, source):
+    command("migrate", SOURCE, TARGET)
+    with Emulator("target.db") as emulator, raw_store(emulator) as raw:
+        for body in raw.sessions.all(document_type="session"):
+            raw.sessions.remove(body)
+
+    async def repair():
+        async with CosmosSessionService.embedded("target.db") as service:
+            for app_name, user_id, session_id in source:
+                await service.repair_session(
+                    app_name=app_name, user_id=user_id, session_id=session_id
+                )
+
+    asyncio.run(repair())
+    assert in_target() == source
 
 
 def tamper(change):

@@ -8,6 +8,7 @@ from tests.model import (
     first_event_scenarios,
     fork_scenarios,
     lag_scenarios,
+    origin_scenarios,
     purge_scenarios,
     restore_scenarios,
     scenarios,
@@ -30,12 +31,13 @@ MODULES = (
     value_scenarios,
     session_value_scenarios,
     first_event_scenarios,
+    origin_scenarios,
 )
 SCENARIOS = {
     name: build
     for module in MODULES
     for name, build in vars(module).items()
-    if name[0] in "SRPLDCTEFVWN" and name[1:2].isdigit()
+    if name[0] in "SRPLDCTEFVWNO" and name[1:2].isdigit()
 }
 
 # Scenarios that write no user or app state omit those documents: fewer states, same races.
@@ -48,8 +50,12 @@ WITHOUT_SHARED_STATE = (
     *("T1", "T2", "T3", "T4", "E3", "E3c", "E4", "E4b", "E4c"),
     *("F1", "F1b", "F2", "F2b", "F2c", "F3", "F3b", "F4", "F4b", "F5", "F6"),
     *("N1", "N1b", "N2", "N3"),
+    *("O1", "O1b", "O2", "O2b", "O3", "O3b", "O4"),
 )
-WITH_BODIES = ("S12", "S12b", "D4", "E4", "E4b", "E4c")
+WITH_BODIES = (
+    *("S12", "S12b", "D4", "E4", "E4b", "E4c"),
+    *("O1", "O1b", "O2", "O2b", "O3", "O3b", "O4"),
+)
 
 # omitted rule -> (scenario, invariant that breaks)
 EARLIER_MUTANTS = {
@@ -165,12 +171,22 @@ MUTANTS_OF_FIRST_EVENTS = {
     "a document that does not show is confirmed": ("N3", "N1-untold"),
 }
 
+MUTANTS_OF_ORIGINS = {
+    "a rebuild reads the origin": ("O1", "O3-lost"),
+    "a rebuild probes first": ("O1b", "O3-lost"),
+    "a rebuild takes the last creation": ("O3b", "O3-lost"),
+    "an origin of an erased session is removed": ("O2", "O2-unerased"),
+    "the origins of predecessors are erased": ("O3", "O2-unerased"),
+    "an origin is the state before every event": ("O4", "O1-wrong"),
+}
+
 MUTANTS = {
     **EARLIER_MUTANTS,
     **MUTANTS_OF_LAG,
     **MUTANTS_OF_FORKS,
     **MUTANTS_OF_VALUES,
     **MUTANTS_OF_FIRST_EVENTS,
+    **MUTANTS_OF_ORIGINS,
 }
 
 # What went wrong without any of these rules: symptom -> (scenario, invariant that breaks)

@@ -51,6 +51,7 @@ class Picture:
         self.sessions: dict[Where, Document] = {}
         self.logs: dict[Where, list[Document]] = {}
         self.chunks: dict[str, Document] = {}
+        self.origins: dict[tuple[Where, str], Document] = {}  # by session and incarnation
         self.values: dict[str, Document] = {}  # parts of large values
         self.states: dict[tuple[str, str], Document] = {}  # (kind, user)
         for document in sorted(self.documents, key=lambda each: each["id"]):
@@ -61,6 +62,8 @@ class Picture:
                 self.states[kind, document["user_id"]] = document
             elif kind == "chunk":
                 self.chunks[document["id"]] = document
+            elif kind == "origin":
+                self.origins[_where(document), document["incarnation"]] = document
             elif kind == "state_value":
                 self.values[document["id"]] = document
             else:
@@ -163,7 +166,7 @@ class Picture:
         if "chunks" not in event:
             return event
         told = event["chunks"]
-        prefix = event["id"].split(".")[0]
+        prefix = event["id"].split(".")[0].split("-")[0]
         ids = [
             f"{prefix}-{event['incarnation']}-{told['upload']}-{number:04d}"
             for number in range(told["count"])
@@ -203,6 +206,7 @@ def check_guarantees(emulator: Emulator, history: History, *, settled: bool = Fa
         if settled:
             problems += _followed(picture, where)
     problems += _events(picture, history)
+    problems += _origins(picture, history)
     problems += _chunks(picture, history)
     problems += _shared_state(picture, history, settled)
     if problems:
@@ -275,7 +279,29 @@ def _followed(picture: Picture, where: Where) -> list[str]:
         return [f"{where}: still {session['status']}"]
     if records and session["revision"] != records[-1]["seq"]:
         return [f"G3 {where}: revision {session['revision']} of {records[-1]['seq']}"]
+    has_events = any(record["document_type"] == "adk_event" for record in records)
+    has_origin = (where, session["incarnation"]) in picture.origins
+    if session["status"] == "active" and not has_events and not has_origin:
+        return [f"G3 {where}: neither an event nor an origin tells how it began"]
     return []
+
+
+def _origins(picture: Picture, history: History) -> list[str]:
+    """An origin has the state that its session was created with."""
+    problems = []
+    for (where, _), origin in picture.origins.items():
+        if where in history.purged:
+            problems.append(f"purge {where}: an origin is still there")
+        if _erasing(picture, where):
+            continue
+        try:
+            state = picture.whole(origin)["initial_state"]
+        except Exception as problem:
+            problems.append(f"G3 {where}: the state in its origin is lost ({problem!r})")
+            continue
+        if state != history.initial[state["born"]]:
+            problems.append(f"G3 {where}: its origin says that it began with {state}")
+    return problems
 
 
 def _events(picture: Picture, history: History) -> list[str]:
@@ -314,6 +340,9 @@ def _chunks(picture: Picture, history: History) -> list[str]:
             except Exception as problem:
                 problems.append(f"G1 {record['event_id']}: its body is lost ({problem!r})")
             used.add((record["event_id"], record["chunks"]["upload"]))
+    for origin in picture.origins.values():
+        if "chunks" in origin:
+            used.add(("origin", origin["chunks"]["upload"]))
     for chunk in picture.chunks.values():
         upload = chunk["id"].split("-")[-2]
         known = (chunk["event_id"], upload) in used
@@ -332,7 +361,9 @@ def _erasing(picture: Picture, where: Where) -> bool:
 
 def _left_behind(document: Document, history: History) -> bool:
     """An interrupted writer may leave chunks. Nobody reads them, and a purge removes them."""
-    return document["document_type"] == "chunk" and document["event_id"] in history.cut_off
+    return document["document_type"] == "chunk" and (
+        document["event_id"] in history.cut_off or document["event_id"] == "origin"
+    )
 
 
 def _shared_state(picture: Picture, history: History, settled: bool) -> list[str]:

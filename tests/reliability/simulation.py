@@ -146,7 +146,8 @@ def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
             )
         )
         # A hundredth of Cosmos DB's limit: the same requests, with less data.
-        patches.enter_context(mock.patch(f"{store}.event_log.ITEM_LIMIT", 20_000))
+        for module in ("event_log", "origins"):
+            patches.enter_context(mock.patch(f"{store}.{module}.ITEM_LIMIT", 20_000))
         patches.enter_context(mock.patch(f"{store}.packing.CHUNK_BYTES", 14_000))
         random.seed(seed)  # for the jitter of pauses
         try:

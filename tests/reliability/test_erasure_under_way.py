@@ -105,8 +105,12 @@ def no_older_key(stage: Stage) -> None:
 @pytest.mark.parametrize("dies", [False, True], ids=["", "dies"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_nothing_comes_back(operation, dies):
+    nothing_comes_back(operation, dies, STEP)
+
+
+def nothing_comes_back(operation: str, dies: bool, step: int) -> None:
     work = OPERATIONS[operation]
-    for place in range(1, requests_of(work) + 1, STEP):
+    for place in range(1, requests_of(work) + 1, step):
         simulate(lambda place=place: _scene(work, place, dies))
 
 
@@ -141,13 +145,18 @@ async def _scene(work: Work, place: int, dies: bool) -> None:
         pass
     catch_up(stage)
     no_older_key(stage)
+    if not dies and _statuses(stage) == {"purged"}:
+        assert not Picture(stage.emulator).origins
     if stored or work is read_and_repair:
         assert await stage.fresh().service.get_user_state(**WHO) == {}
     await asyncio.sleep(DAY + 60)
     await stage.fresh().service.purge_deleted()
     no_older_key(stage)
-    statuses = {each["status"] for each in Picture(stage.emulator).sessions.values()}
-    if statuses == {"purged"}:  # it was not created after the purge
+    if _statuses(stage) == {"purged"}:  # it was not created after the purge
         assert not [word for word in WORDS if f'"{word}' in texts(stage)]
         kinds = {each["document_type"] for each in Picture(stage.emulator).documents}
-        assert not kinds & {"chunk", "state_value", "adk_event"}
+        assert not kinds & {"chunk", "origin", "state_value", "adk_event"}
+
+
+def _statuses(stage: Stage) -> set[str]:
+    return {each["status"] for each in Picture(stage.emulator).sessions.values()}

@@ -22,11 +22,13 @@ from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogView
-from cosmosservice.sessions.store.projector import Projector
+from cosmosservice.sessions.store.origins import Origins
+from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.session_documents import SessionDocuments
 from cosmosservice.sessions.store.state import NO_STATE
 from cosmosservice.sessions.store.state_documents import NO_CHANGES, StateDocument
 from tests.reliability import test_clocks_and_repeats as clocks
+from tests.reliability import test_erasure_under_way as under_way
 from tests.reliability import test_interleavings as interleavings
 from tests.reliability import test_lag as lag
 from tests.reliability import test_lag_and_erasure as erasure
@@ -42,7 +44,7 @@ original: dict[str, Any] = {
     "read_after": EventLog.read_after,
     "append": EventLog.append,
     "log_probe": EventLog.probe,
-    "content": Erasure._content,
+    "found": Erasure._found,
     "state_document": documents.state_document,
     "stub_document": documents.stub_document,
     "stored": LargeValues.stored,
@@ -77,6 +79,8 @@ def no_deletes(_: Any) -> bool:
 
 
 async def no_if_match(self: Container, document: Any, etag: str) -> str:
+    if "document_type" not in document:  # a probe, which is another rule
+        return await original["replace"](self, document, etag)
     partition = document["session_id" if self.name == "events" else "user_id"]
     current: Any = await self.read(document["id"], partition)
     return await original["replace"](self, document, current["_etag"] if current else etag)
@@ -99,6 +103,16 @@ async def hasty_discard(self: EventLog, key: Any, record: Any, ttl: Any = None) 
 
 def no_memory(*_: Any) -> None:
     """The view of the log does not include what is appended."""
+
+
+def no_second_look(*_: Any) -> bool:
+    """An origin stays, even if its session was erased while it was being stored."""
+    return False
+
+
+async def no_origins(*_: Any) -> list[Any]:
+    """A rebuild looks for events only."""
+    return []
 
 
 async def no_probe(*_: Any) -> bool:
@@ -143,7 +157,7 @@ def no_erasure_stamp(key: Any, state: Any, stamps: Any, erased: int) -> Any:
 async def erasure_of_now(self: Erasure, key: Any, _: Any) -> Any:
     """The stamp of an erasure is the current time, whatever was erased."""
     self._clock = HybridClock(ServerClock())
-    return await original["content"](self, key, Erased())
+    return await original["found"](self, key, Erased())
 
 
 def stub_without_stamp(body: Any) -> Any:
@@ -224,7 +238,7 @@ def comes_back_from_the_future(*, purged: bool = True) -> None:
 
 
 MUTANTS = [
-    (Projector, "_settle", no_settling, matrix("get of a late session")),
+    (Projection, "_settle", no_settling, matrix("get of a late session")),
     (
         SessionDocuments,
         "initial_changes",
@@ -302,13 +316,21 @@ MUTANTS = [
         no_erasure_stamp,
         comes_back,
     ),
-    (Erasure, "_content", erasure_of_now, partial(comes_back_from_the_future, purged=False)),
+    (Erasure, "_found", erasure_of_now, partial(comes_back_from_the_future, purged=False)),
     (
         "cosmosservice.sessions.store.erasure",
         "stub_document",
         stub_without_stamp,
         comes_back_from_the_future,
     ),
+    # Origins.
+    (
+        "cosmosservice.sessions.store.origins",
+        "_is_erased",
+        no_second_look,
+        partial(under_way.nothing_comes_back, "create", dies=False, step=1),
+    ),
+    (Origins, "read", no_origins, matrix("rebuild without events", "killed before")),
     # Large values.
     (LargeValues, "stored", hasty_removal, matrix("append of large values", "killed before")),
 ]

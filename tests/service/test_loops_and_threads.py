@@ -232,6 +232,7 @@ async def test_a_call_that_outlives_the_patience_of_a_close_is_told(emulator, mo
         monkeypatch.setattr(f"cosmosservice.hosting.{module}.CLOSE_TIMEOUT", 0.05)
     service = CosmosSessionService.embedded(emulator)
     session = await service.create_session(**WHO)
+    await service.flush()
     emulator.faults.latency = 0.5
     append = asyncio.create_task(service.append_event(session, event("x")))
     await asyncio.sleep(0.05)

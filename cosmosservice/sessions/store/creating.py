@@ -31,6 +31,7 @@ from cosmosservice.sessions.store.keys import (
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.log_view import LogView, LogViews
+from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.sessions.store.sizes import Sizes
 from cosmosservice.sessions.store.snapshot import Snapshot
@@ -61,6 +62,7 @@ class Creating:
         states: StateDocuments,
         values: LargeValues,
         views: LogViews,
+        projector: Projector,
         lifecycle: Lifecycle,
         sizes: Sizes,
         clock: HybridClock,
@@ -69,6 +71,7 @@ class Creating:
         self._states = states
         self._values = values
         self._views = views
+        self._projector = projector
         self._lifecycle = lifecycle
         self._sizes = sizes
         self._clock = clock
@@ -202,6 +205,7 @@ class Creating:
         if document.revision == document.first_seq - 1:
             view = LogView(document.incarnation, document.first_seq, [])
             self._views.put(document.key, view)
+            self._projector.schedule(document.key, document.incarnation, new=True)
         return document
 
     async def _discard(self, creation: _Creation, document: SessionDocument | None) -> None:

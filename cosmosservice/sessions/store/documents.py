@@ -3,11 +3,14 @@
 Events container, partition key /session_id. Created, never changed.
 
     id             tenant . seq . incarnation     the place in the log: creating it twice fails
-    document_type  adk_event | tombstone | restored | stub | lost | chunk
+    document_type  adk_event | tombstone | restored | stub | lost | chunk | origin
     session_id, user_id, app_name, incarnation, seq, stamp, schema_version, ttl?, appended_at?
     initial_state?  in the first event: the session's state before it
     copied?         by a fork: its changes of user and app state belong to the source
     event_id, timestamp, author, content, actions …            (data_converters)
+
+    chunk          a part of the body of a large event
+    origin         first_seq, initial_state: how a session without events began
 
 Sessions container, partition key /user_id.
 
@@ -39,6 +42,7 @@ SCHEMA_VERSION: Final = 1
 
 # An item may have 2 MB. The remainder is reserved for system properties and added fields.
 ITEM_LIMIT: Final = 2_000_000
+ENVELOPE_BYTES: Final = 4_000  # of a log document: its fields besides those of the event
 
 # Types of the documents in the events container.
 EVENT: Final = "adk_event"
@@ -47,6 +51,7 @@ RESTORED: Final = "restored"
 STUB: Final = "stub"
 LOST: Final = "lost"  # in the place of a record that somebody else removed
 CHUNK: Final = "chunk"
+ORIGIN: Final = "origin"
 
 # In a record that was written again to renew its TTL: its first `_ts`.
 APPENDED_AT: Final = "appended_at"
@@ -203,6 +208,24 @@ def chunk_document(
         "incarnation": incarnation,
         "event_id": event_id,
         "data": data,
+    }
+
+
+def origin_document(
+    key: SessionKey, *, incarnation: str, first_seq: int, time: float, fields: Document
+) -> Document:
+    """How a session began. `fields` has its state, or says where that is."""
+    return {
+        "id": key.origin_id(incarnation),
+        "document_type": ORIGIN,
+        "session_id": key.session_id,
+        "user_id": key.user_id,
+        "app_name": key.app_name,
+        "incarnation": incarnation,
+        "first_seq": first_seq,
+        "last_update_time": time,
+        **fields,
+        "schema_version": SCHEMA_VERSION,
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 class Erased:
     """The result of an erasure, and the latest stamp that it found."""
 
-    documents: int = 0  # records that became stubs; chunks and values that were removed
+    documents: int = 0  # records that became stubs; chunks, origins and values that were removed
     stamp: int = 0
     incarnations: dict[str, int] = field(default_factory=dict)  # and the first place of each
 

@@ -1,4 +1,4 @@
-"""Erasing: records become stubs; chunks and large values are removed.
+"""Erasing: records become stubs; chunks, origins and large values are removed.
 
 A stub keeps the place of a record and nothing of its content. Removing a record would free its id
 for an old session object. Stubs expire, later than any session object lives.
@@ -22,6 +22,7 @@ from cosmosservice.sessions.store.documents import (
     CHUNK,
     DAY,
     LOST,
+    ORIGIN,
     PURGED,
     PURGED_TTL,
     PURGING,
@@ -131,12 +132,15 @@ class Erasure:
         await self._log.probe(key, 0, "probe")  # no later read is older than now
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
-            content = await self._content(key, erased)
-            names = {_incarnation(body) for body in content if is_dead(body)}
+            found = await self._found(key, erased)
+            # Stubs name dead incarnations too: an earlier erasure may have been interrupted.
+            names = {_incarnation(body) for body in found if is_dead(body)}
             dead: list[Document] = []
             rest: list[Document] = []
-            for body in content:
-                is_part = _is_chunk(body) and _incarnation(body) in names
+            for body in found:
+                if _is_erased(body):
+                    continue
+                is_part = _is_beside_log(body) and _incarnation(body) in names
                 (dead if is_part or is_dead(body) else rest).append(body)
             if rest and strangers:
                 dead += await self._without_owner(key, rest)
@@ -151,8 +155,8 @@ class Erasure:
             " continues from there."
         )
 
-    async def _content(self, key: SessionKey, erased: Erased) -> list[Document]:
-        """The records that are not stubs, and the chunks, without their content."""
+    async def _found(self, key: SessionKey, erased: Erased) -> list[Document]:
+        """The records, chunks and origins, without their content."""
         parameters = {"first": key.first_chunk_id, "last": key.last_id}
         found = await self._container.query(ERASABLE, parameters, key.session_id)
         for body in found:
@@ -161,21 +165,21 @@ class Erasure:
             if isinstance(stamp := body.get("stamp"), int | float):
                 erased.stamp = max(erased.stamp, int(stamp))
                 self._clock.observe(int(stamp))
-        return [body for body in found if not _is_erased(body)]
+        return found
 
     async def _without_owner(self, key: SessionKey, rest: list[Document]) -> list[Document]:
         await self._documents.probe(key)
         current = await self._documents.read(key)
         if current is None or current.status in (PURGING, PURGED):
             return rest
-        # Chunks are among them, which `EventLog.read` does not return.
+        # Chunks and origins are among them, which `EventLog.read` does not return.
         return [body for body in rest if _incarnation(body) != current.incarnation]
 
     async def _one(self, key: SessionKey, body: Document) -> int:
         """Whether this call erased it. Another purge may be faster, and a renewal may have written
         the document again."""
         try:
-            if _is_chunk(body):
+            if _is_beside_log(body):
                 await self._container.delete(body["id"], key.session_id)
             else:
                 await self._container.replace(stub_document(body), body["_etag"])
@@ -189,8 +193,9 @@ def _is_erased(body: Document) -> bool:
     return body.get("ttl") == PURGED_TTL and body.get("document_type") in _WITHOUT_CONTENT
 
 
-def _is_chunk(body: Document) -> bool:
-    return body.get("document_type") == CHUNK
+def _is_beside_log(body: Document) -> bool:
+    """A chunk or an origin: it has no place that must stay taken."""
+    return body.get("document_type") in (CHUNK, ORIGIN)
 
 
 def _place(body: Document) -> int:

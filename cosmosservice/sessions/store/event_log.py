@@ -16,6 +16,7 @@ from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.bodies import Body, LargeBodies
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
+    ENVELOPE_BYTES,
     EVENT,
     ITEM_LIMIT,
     LOST,
@@ -37,7 +38,6 @@ from cosmosservice.sessions.store.records import Record, deltas_of, number, of_i
 logger = logging.getLogger("cosmosservice")
 
 _MARKS = (TOMBSTONE, RESTORED, STUB, LOST)
-_ENVELOPE_BYTES = 4_000
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
 _PROBED = 4  # places that are probed if records seem to be missing
 _INITIAL = "initial_state"
@@ -65,7 +65,7 @@ class EventLog:
             if record.initial is not None:
                 fields = fields | {_INITIAL: record.initial}
                 raw = to_json(fields) if record.initial else raw
-            if wire_size(raw) > ITEM_LIMIT - _ENVELOPE_BYTES:
+            if wire_size(raw) > ITEM_LIMIT - ENVELOPE_BYTES:
                 # Chunks are stored first: the event document, which names them, is the commit.
                 record.upload = record.upload or secrets.token_hex(8)
                 record.chunks = record.chunks or await self._bodies.upload(

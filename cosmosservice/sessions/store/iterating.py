@@ -10,7 +10,7 @@ from cosmosservice.errors import SessionNotFoundError, UnavailableError
 from cosmosservice.sessions.store.documents import STUB
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.projector import report_damage
+from cosmosservice.sessions.store.projection import report_damage
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.records import Record, after, is_deleted, missing_places
 

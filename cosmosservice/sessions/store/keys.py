@@ -22,6 +22,7 @@ MAX_PARTITION_KEY_BYTES: Final = 2_048
 LAST_PLACE: Final = 9_999_999_999  # the ids of records have ten digits for it
 
 SESSION: Final = "session"
+ORIGIN_SUFFIX: Final = "-origin"  # of the id of an origin
 
 
 def _check(name: str, value: str, limit: int = MAX_PARTITION_KEY_BYTES) -> None:
@@ -199,6 +200,10 @@ class SessionKey(ValuesKey):
     def chunk_id(self, incarnation: str, upload: str, number: int) -> str:
         """Chunks sort before the log ('-' precedes '.'), so no read of the log returns them."""
         return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
+
+    def origin_id(self, incarnation: str) -> str:
+        """Among the chunks: no read of the log returns it either."""
+        return f"{self.tenant}-{incarnation}{ORIGIN_SUFFIX}"
 
     @staticmethod
     def upload_of(chunk_id: str) -> str:

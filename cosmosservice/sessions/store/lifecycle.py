@@ -35,7 +35,7 @@ from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.forking import Forking
 from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
 from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.projector import Projector
+from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.records import Record, is_deleted, new_mark
 from cosmosservice.sessions.store.retention import expired
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
@@ -48,7 +48,7 @@ class Lifecycle:
         self,
         documents: SessionDocuments,
         log: EventLog,
-        projector: Projector,
+        projection: Projection,
         erasure: Erasure,
         forking: Forking,
         views: LogViews,
@@ -56,7 +56,7 @@ class Lifecycle:
     ) -> None:
         self._documents = documents
         self._log = log
-        self._projector = projector
+        self._projection = projection
         self._erasure = erasure
         self._forking = forking
         self._views = views
@@ -88,10 +88,10 @@ class Lifecycle:
                     continue
                 placed = True
                 self._views.extend(key, [*tail, tombstone])
-                if await self._projector.project(key, current.incarnation):
+                if await self._projection.project(key, current.incarnation):
                     return
             else:
-                await self._projector.project(key, current.incarnation)
+                await self._projection.project(key, current.incarnation)
             # Another writer placed a tombstone, or a read that may be stale found no living
             # session: read again after a probe.
             await self._documents.probe(key)
@@ -149,7 +149,7 @@ class Lifecycle:
                     f"restore_session: session {key.session_id!r} has been created again."
                 )
             elif is_deleted(await self._tail(current)):
-                await self._projector.project(key, current.incarnation)
+                await self._projection.project(key, current.incarnation)
             elif log_confirmed:
                 return
             else:
@@ -267,7 +267,7 @@ class Lifecycle:
         if self.has_expired(document):
             return False
         if document.status == ACTIVE and is_deleted(await self._tail(document)):
-            await self._projector.project(document.key, document.incarnation)
+            await self._projection.project(document.key, document.incarnation)
             return True
         return False
 

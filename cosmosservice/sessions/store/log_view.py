@@ -16,7 +16,8 @@ class LogView:
     """Records of one incarnation without a gap. Events never change, so this only grows."""
 
     __slots__ = (
-        "apart", "changes", "first_seq", "ids", "incarnation", "records", "size", "turning",
+        "apart", "changes", "first_seq", "has_origin", "ids", "incarnation", "records", "size",
+        "turning",
     )  # fmt: skip
 
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
@@ -27,6 +28,7 @@ class LogView:
         self.ids = {record.event_id: record for record in records if record.is_event}
         self.changes: Pair[Changes] = record_changes(records)
         self.apart: dict[int, Record] = {}  # single records before the run
+        self.has_origin = False  # as far as this process knows
         # The last place that may have changed which records to load.
         self.turning = max((record.seq for record in records if is_turning(record)), default=0)
 
@@ -110,6 +112,12 @@ class LogViews:
     def put(self, key: SessionKey, view: LogView) -> LogView:
         self._cache.put(key.tenant, view)
         return view
+
+    def has_origin(self, key: SessionKey, incarnation: str) -> None:
+        """Remembers that the session's origin is stored."""
+        view = self.of(key)
+        if view is not None and view.incarnation == incarnation:
+            view.has_origin = True
 
     def take(
         self,

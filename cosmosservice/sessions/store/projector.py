@@ -1,42 +1,26 @@
-"""Projection: makes session documents follow their logs, in the background and on demand.
+"""Writes what follows the log, in the background: session documents, and origins.
 
-The log is the truth, so nothing is lost if this does not run: the next reader does it. It waits
-a moment before it writes, so that a turn of several events costs one session write.
+It waits a moment before it writes, so that a turn of several events costs one session write, and
+an event that soon follows the creation of a session saves its origin.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from cosmosservice.account import telemetry
-from cosmosservice.account.charges import current_operation, operation_named
-from cosmosservice.account.container import Document
-from cosmosservice.account.failures import NotFound, PreconditionFailed
-from cosmosservice.account.retries import BACKGROUND, CONTENTION, VISIBILITY
+from cosmosservice.account.charges import operation_named
+from cosmosservice.account.retries import BACKGROUND
 from cosmosservice.errors import CosmosServiceError, TooLargeError
-from cosmosservice.hosting.concurrency import Locks, acquire_in_time
 from cosmosservice.hosting.deadline import within
-from cosmosservice.sessions.store.clock import HybridClock
-from cosmosservice.sessions.store.compaction import Loading, advanced
-from cosmosservice.sessions.store.documents import ACTIVE
-from cosmosservice.sessions.store.event_log import EventLog
-from cosmosservice.sessions.store.keys import SessionKey, record_ttl
-from cosmosservice.sessions.store.large_values import LargeValues
+from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.records import Record, is_deleted, missing_places
-from cosmosservice.sessions.store.retention import (
-    expired,
-    must_renew,
-    must_renew_records,
-)
-from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
-from cosmosservice.sessions.store.state import NO_STATE, State
-from cosmosservice.sessions.store.state_documents import StateDocuments, newest, record_changes
-from cosmosservice.sessions.store.titles import BEGINNING, display_name, first_words
+from cosmosservice.sessions.store.origins import Origins
+from cosmosservice.sessions.store.projection import Projection
 
 logger = logging.getLogger("cosmosservice")
 
@@ -47,70 +31,66 @@ _AT_ONCE = 16  # projections in the background
 
 @dataclass
 class _Due:
-    """A session document that has to be written."""
+    """What has to be written for a session."""
 
     incarnation: str
     since: float
     last: float
-    quiet: float = _QUIET
+    quiet: float
+    late: bool = False  # the session document is late
+    new: bool = False  # there is no event yet, so that the origin has to be stored
     appended: int = 0  # place of the last event that this process stored, if it did
     failures: int = 0
     timer: asyncio.TimerHandle | None = None
 
 
 class Projector:
-    """The only code that projects the log into session documents. Lives on one event loop."""
+    """Lives on one event loop."""
 
     def __init__(
-        self,
-        documents: SessionDocuments,
-        states: StateDocuments,
-        values: LargeValues,
-        log: EventLog,
-        views: LogViews,
-        clock: HybridClock,
-        renew_records: Callable[[SessionKey, str], Coroutine[Any, Any, None]],
-        timeout: float,
+        self, projection: Projection, origins: Origins, views: LogViews, timeout: float
     ) -> None:
-        self._documents = documents
-        self._states = states
-        self._values = values
-        self._log = log
+        self._projection = projection
+        self._origins = origins
         self._views = views
-        self._clock = clock
-        self._renew_records = renew_records
         self._timeout = timeout
-        self._due: dict[SessionKey, _Due] = {}
+        self._due: dict[tuple[SessionKey, str], _Due] = {}  # by incarnation
         self._running: set[asyncio.Task[None]] = set()
-        self._written = 0  # projections in the background that have succeeded
+        self._written = 0  # how often that has succeeded
         self._closed = False
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._locks = Locks()
         telemetry.watch(self)
 
-    # --- in the background
-
     def schedule(
-        self, key: SessionKey, incarnation: str, *, appended: int = 0, at_once: bool = False
+        self,
+        key: SessionKey,
+        incarnation: str,
+        *,
+        appended: int = 0,
+        at_once: bool = False,
+        new: bool = False,
     ) -> None:
         """Schedules a projection. Later calls for the same session are combined with it.
 
         `appended` is the place of the event that the caller stored. A reader, which stored none,
         waits longer before it writes a late document: its writer is probably about to do so, and
-        two writers would only conflict. Use `at_once` for a document that would otherwise expire.
+        two writers would only conflict. Use `at_once` for a document that would otherwise expire,
+        and `new` for a session without events, whose document is not late.
         """
         loop = asyncio.get_running_loop()
         now, quiet = loop.time(), 0.0 if at_once else _QUIET if appended else _LATEST
-        due = self._due.get(key)
-        if due is None or due.incarnation != incarnation:
-            due = self._due[key] = _Due(incarnation, now, now)
+        due = self._due.get((key, incarnation))
+        if due is None:
+            due = self._due[key, incarnation] = _Due(incarnation, now, now, quiet)
+            due.timer = loop.call_at(now + quiet, self._check, key, due)
         elif quiet < due.quiet and due.timer is not None:
             due.timer.cancel()
-        else:
-            due.last, due.appended = now, max(due.appended, appended)
-            return
-        due.last, due.quiet, due.appended = now, quiet, max(due.appended, appended)
-        due.timer = loop.call_at(now + quiet, self._check, key, due)
+            due.quiet = quiet
+            due.timer = loop.call_at(now + quiet, self._check, key, due)
+        if not new and not due.late:
+            due.late, due.since = True, now
+        due.last, due.appended = now, max(due.appended, appended)
+        due.new = (due.new or new) and not due.appended  # the first event has the initial state
 
     def _check(self, key: SessionKey, due: _Due) -> None:
         """Called by the timer. Checking again is cheaper than moving the timer with every event."""
@@ -124,13 +104,14 @@ class Projector:
     @property
     def lag(self) -> int:
         """How many session documents are late, as far as this process knows."""
-        return len(self._due)
+        return sum(due.late for due in self._due.values())
 
-    async def flush(self, wanted: Callable[[SessionKey], bool] = lambda _: True) -> None:
-        """Writes all due documents now, and waits for those being written. Gives up if nothing
-        could be written for as long as an operation may take."""
-        for key, due in list(self._due.items()):
-            if wanted(key):
+    async def flush(self, listed: Callable[[SessionKey], bool] | None = None) -> None:
+        """Writes all that is due now, or the documents of sessions that are listed, and waits for
+        those being written. Gives up if nothing could be written for as long as an operation may
+        take."""
+        for (key, _), due in list(self._due.items()):
+            if listed is None or (due.late and listed(key)):
                 self._start(key, due)
         running, written = set(self._running), -1
         while running and self._written != written:
@@ -153,8 +134,8 @@ class Projector:
     def _start(self, key: SessionKey, due: _Due) -> None:
         if due.timer is not None:
             due.timer.cancel()
-        if self._due.get(key) is due:
-            del self._due[key]
+        if self._due.get((key, due.incarnation)) is due:
+            del self._due[key, due.incarnation]
         task = asyncio.create_task(self._run(key, due))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -162,16 +143,27 @@ class Projector:
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
             async with self._slots:
-                with (
-                    operation_named("project_session"),
-                    within(self._timeout, renews=True),
-                    telemetry.background("project_session"),
-                ):
-                    await self.project(key, due.incarnation, appended=due.appended)
-                    self._written += 1
-                    telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
+                if due.late:
+                    with self._operation("project_session"):
+                        await self._projection.project(key, due.incarnation, appended=due.appended)
+                        telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
+                    due.late = False
+                if due.new:
+                    with self._operation("store_origin"):
+                        await self._origins.keep(key, due.incarnation)
+                    self._views.has_origin(key, due.incarnation)
+            self._written += 1
         except Exception as problem:
             self._failed(key, due, problem)
+
+    @contextlib.contextmanager
+    def _operation(self, name: str) -> Iterator[None]:
+        with (
+            operation_named(name),
+            within(self._timeout, renews=True),
+            telemetry.background(name),
+        ):
+            yield
 
     def _failed(self, key: SessionKey, due: _Due, problem: Exception) -> None:
         due.failures += 1
@@ -179,238 +171,14 @@ class Projector:
         again = again and not self._closed
         # Log only the name of a foreign exception: its text may quote stored content.
         logger.warning(
-            "Session %s: its document could not be brought up to date with its log (%s). Nothing is"
+            "Session %s: its %s could not be brought up to date with its log (%s). Nothing is"
             " lost; %s.",
             key.tenant,
+            "document" if due.late else "origin",
             problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
             "it will be retried" if again else "the next reader will do it",
         )
         if again:
             loop = asyncio.get_running_loop()
-            self._due.setdefault(key, due)
+            self._due.setdefault((key, due.incarnation), due)
             due.timer = loop.call_later(BACKGROUND.seconds(due.failures), self._start, key, due)
-
-    # --- now
-
-    async def project(
-        self, key: SessionKey, incarnation: str, *, appended: int = 0, accept_loss: bool = False
-    ) -> bool:
-        """Projects the log into the document up to its end, as far as it is known or can be read.
-
-        It stops before an event whose body cannot be read, unless `accept_loss` is set: the
-        changes of that event would be missing from the state for good. `appended` is the place of
-        an event that this process stored, if any. Returns whether the document was written.
-        """
-        uploads: list[Document] = []
-        lock = self._locks.of(key)
-        await acquire_in_time(
-            lock,
-            f"{current_operation.get()}: this process is still writing the document of session"
-            f" {key.session_id!r}, and there was no answer in time. What the log has is stored;"
-            " call it again.",
-        )
-        try:
-            written = await self._project(key, incarnation, appended, accept_loss, uploads)
-            if uploads and not written:
-                await self._discard(key, incarnation, uploads)
-            return written
-        finally:
-            lock.release()
-
-    async def _project(
-        self,
-        key: SessionKey,
-        incarnation: str,
-        appended: int,
-        accept_loss: bool,
-        uploads: list[Document],
-    ) -> bool:
-        for attempt in CONTENTION:
-            await CONTENTION.pause(attempt)
-            current = await self._current(key, incarnation)
-            if current is None:
-                await self._report_unseen(key, incarnation, appended)
-                return False
-            found = await self._new_records(key, current)
-            records = _readable(key, found, accept_loss)
-            loading = self._loading(current, records)
-            due = current.initial or self._renewal_due(current) or loading != current.loading
-            if not records and not due:
-                return False
-            try:
-                await self._settle(key, current, found)
-                await self._write(current, records, loading, uploads)
-            except (PreconditionFailed, NotFound):
-                self._documents.forget(key)
-                continue
-            telemetry.repaired(sum(not record.appended_here for record in records))
-            return True
-        logger.warning("Session %s: its document has too many writers at once.", key.tenant)
-        return False
-
-    async def _discard(self, key: SessionKey, incarnation: str, uploads: list[Document]) -> None:
-        """Removes the large values that failed attempts have stored, except those that the
-        document names: the response to one of the attempts may have been lost."""
-        await self._documents.probe(key)
-        newest_one = await self._documents.read(key)
-        mine = newest_one is not None and newest_one.incarnation == incarnation
-        kept = newest_one.named if newest_one is not None and mine else NO_STATE
-        await self._values.discard(key, kept, uploads=uploads)
-
-    async def _current(self, key: SessionKey, incarnation: str) -> SessionDocument | None:
-        """The document, if it still belongs to a living session of this incarnation."""
-        known = self._documents.known(key)
-        if known is None or not self._is_alive(known, incarnation):
-            known = await self._documents.read(key)
-        return known if known is not None and self._is_alive(known, incarnation) else None
-
-    def _is_alive(self, document: SessionDocument, incarnation: str) -> bool:
-        return (
-            document.incarnation == incarnation
-            and document.status == ACTIVE
-            and not expired(document.body, self._clock.now())
-        )
-
-    def _renewal_due(self, current: SessionDocument) -> bool:
-        return must_renew(current.body, self._clock.now())
-
-    async def _new_records(self, key: SessionKey, current: SessionDocument) -> list[Record]:
-        """The records after the revision, without a gap."""
-        view = self._views.of(key)
-        if view is not None and view.incarnation == current.incarnation:
-            known = view.after(current.revision)
-            if known:
-                return known
-        begin, proved = current.revision + 1, False
-        for attempt in VISIBILITY:
-            await VISIBILITY.pause(attempt)
-            found = await self._log.read(key, current.incarnation, after=current.revision)
-            missing = missing_places(found, begin, current.revision)
-            if not missing or proved:
-                report_damage(key, missing)
-                return found
-            proved = await self._log.are_lost(key, current.incarnation, missing)
-        return []  # the next reader continues
-
-    async def _settle(
-        self, key: SessionKey, current: SessionDocument, records: list[Record]
-    ) -> None:
-        """Merges the user and app state of the creation, of events that other processes appended,
-        and of those that this process could not merge. Once the revision is past them, nobody
-        would read them again."""
-        open_ones = [
-            record for record in records if record.deltas.has_shared and not record.settled
-        ]
-        initial = await self._documents.initial_changes(current)
-        changes = initial.map(newest, record_changes(open_ones))
-        await self._states.merge_shared(key, changes)
-        for record in open_ones:
-            record.settled = True
-
-    def _loading(self, current: SessionDocument, records: list[Record]) -> Loading:
-        """Which records of the session to load after these records."""
-        loading, view = current.loading, self._views.of(current.key)
-        if view is None or view.incarnation != current.incarnation or view.turning <= loading.at:
-            return loading
-        named = view.named(loading)
-        if named is None:
-            return loading  # a reader that has all of them corrects this
-        revision = records[-1].seq if records else current.revision
-        named = [record for record in named if record.seq <= revision]
-        return advanced(loading, named, current.first_seq)
-
-    async def _write(
-        self,
-        current: SessionDocument,
-        records: list[Record],
-        loading: Loading,
-        uploads: list[Document],
-    ) -> None:
-        key, incarnation = current.key, current.incarnation
-        fields: Document = {}
-        if loading != current.loading:
-            fields["load"] = loading.fields
-        if must_renew_records(current.body, self._clock.now()):
-            await self._renew_records(key, incarnation)
-            fields["events_renewed_at"] = self._clock.now()
-        wanted = fold(current.state, records)
-        state = await self._values.stored(
-            key, incarnation, wanted, current.state, uploads, record_ttl(incarnation)
-        )
-        fields["title"] = await self._title(current, records, state)
-        body = current.followed(records, state, self._clock.now()) | fields
-        await self._documents.replace(current, body)
-        await self._values.discard(key, state, current.named, uploads)
-
-    async def _title(
-        self, current: SessionDocument, records: list[Record], state: State
-    ) -> str | None:
-        """The title after these records; None if it is not known yet."""
-        name, known = display_name(state), current.body.get("title")
-        if name:
-            return name
-        if isinstance(known, str) and not display_name(current.state):
-            return known or first_words(records)
-        # Stored before there were titles, or the name was removed: the log has the first words.
-        begin, view = current.first_seq, self._views.of(current.key)
-        if current.revision < begin:
-            return first_words(records)
-        if view is not None and view.incarnation == current.incarnation and view.whole:
-            return first_words(view.records)
-        found = await self._log.read(
-            current.key, current.incarnation, after=begin - 1, limit=BEGINNING
-        )
-        if missing_places(found, begin, begin):
-            return None
-        return first_words(found) or first_words(records)
-
-    async def _report_unseen(self, key: SessionKey, incarnation: str, appended: int) -> None:
-        """Warns about an append to a session that has expired: the log alone decides an append,
-        and does not know of the expiry. A session that was deleted and created again is not such a
-        case, because it begins after the appended event."""
-        if not appended:
-            return
-        found = await self._documents.read(key)
-        recreated = found is not None and found.incarnation != incarnation
-        gone = found is None or expired(found.body, self._clock.now())
-        if gone or (recreated and found is not None and found.first_seq <= appended):
-            logger.warning(
-                "Session %s: its last event is not visible to anybody: its document has expired or"
-                " was removed. A session object must not be used for longer than the ttl.",
-                key.tenant,
-            )
-
-
-def _readable(key: SessionKey, records: list[Record], accept_loss: bool) -> list[Record]:
-    """The records that may be projected. A tombstone always is: a deleted session shows no state,
-    and its delete must be completed."""
-    lost = next((number for number, record in enumerate(records) if record.lost), None)
-    if lost is None:
-        return records
-    if accept_loss or is_deleted(records):
-        logger.error(
-            "Session %s: its document continues after event %d, whose body cannot be read. What"
-            " that event changed is not in its state.",
-            key.tenant,
-            records[lost].seq,
-        )
-        return records
-    logger.error(
-        "Session %s: its document stays before event %d, whose body cannot be read. If that is"
-        " lost for good, `cosmosservice sessions repair --accept-loss` continues without it.",
-        key.tenant,
-        records[lost].seq,
-    )
-    return records[:lost]
-
-
-def report_damage(key: SessionKey, missing: list[int]) -> None:
-    """Reports places that are known to be empty: somebody else removed their records."""
-    if missing:
-        logger.error(
-            "Session %s: its log has lost %d of its records, the first at place %d. The others"
-            " are used; run `cosmosservice sessions repair` for details.",
-            key.tenant,
-            len(missing),
-            missing[0],
-        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cosmosservice.sessions.store.documents import DELETED, PURGED, PURGING
+from cosmosservice.sessions.store.keys import ORIGIN_SUFFIX
 
 # --- Events container: a range of ids is a range of the log.
 
@@ -26,6 +27,9 @@ IDS_AT_ONCE: Final = 16
 # The owners of large values are not indexed: use this only within a user's partition.
 VALUES_OF_SESSIONS: Final = f"SELECT c.id, c.owner, c._ts {_RANGE} AND STARTSWITH(c.owner, @owners)"
 IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
+
+ORIGINS: Final = f"SELECT * {_RANGE} AND ENDSWITH(c.id, '{ORIGIN_SUFFIX}')"
+CHUNKS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE} AND NOT ENDSWITH(c.id, '{ORIGIN_SUFFIX}')"
 
 # The fields that a stub keeps, and those that show whether a record is already one. No content.
 ERASABLE: Final = (

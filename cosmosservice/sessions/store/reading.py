@@ -25,7 +25,8 @@ from cosmosservice.sessions.store.keys import Marker, SessionKey, StateKey
 from cosmosservice.sessions.store.large_values import DamagedValueError, LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.log_view import LogView, LogViews
-from cosmosservice.sessions.store.projector import Projector, report_damage
+from cosmosservice.sessions.store.projection import Projection, report_damage
+from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.records import (
     Record,
     after,
@@ -73,6 +74,7 @@ class SessionReader:
         values: LargeValues,
         log: EventLog,
         views: LogViews,
+        projection: Projection,
         projector: Projector,
         lifecycle: Lifecycle,
         clock: HybridClock,
@@ -82,6 +84,7 @@ class SessionReader:
         self._values = values
         self._log = log
         self._views = views
+        self._projection = projection
         self._projector = projector
         self._lifecycle = lifecycle
         self._clock = clock
@@ -133,7 +136,7 @@ class SessionReader:
                 call.since_compaction = False
                 continue
             if is_deleted(after(records, document.revision)):
-                await self._projector.project(key, document.incarnation)
+                await self._projection.project(key, document.incarnation)
                 return None
             try:
                 return await self._snapshot(
@@ -186,7 +189,8 @@ class SessionReader:
         )
         of_both = await self._states.whole_shared(shared, changes)
         late = new or any(shared.map(StateDocument.missing, changes)) or _turned(document, known)
-        self._schedule(document, late=bool(late))
+        new_session = _is_new(document, records)
+        self._schedule(document, late=bool(late), new=new_session and not known.has_origin)
         times = [r.timestamp for r in new if r.is_event and math.isfinite(r.timestamp)]
         # Not from the view: an append of this process may have extended it since.
         last = records[-1].seq if records else 0
@@ -195,20 +199,23 @@ class SessionReader:
             Marker(
                 document.incarnation,
                 max(last, document.revision),
-                is_new=_is_new(document, records),
+                is_new=new_session,
             ),
             apart + _newest_events(known, records, count),
             Scoped(state, of_both),
             times[-1] if times else document.last_update_time,
         )
 
-    def _schedule(self, document: SessionDocument, *, late: bool) -> None:
-        """Schedules the write of a late document, or of one that would otherwise expire."""
+    def _schedule(self, document: SessionDocument, *, late: bool, new: bool) -> None:
+        """Schedules the write of a late document, of one that would otherwise expire, or of the
+        origin of a session without events."""
         key, incarnation = document.key, document.incarnation
         if must_renew(document.body, self._clock.now()):
             self._projector.schedule(key, incarnation, at_once=True)
         elif late:
             self._projector.schedule(key, incarnation)
+        if new and self._views.of(key) is not None:  # without a view, it would be tried each time
+            self._projector.schedule(key, incarnation, new=True)
 
     async def user_state(self, key: StateKey) -> dict[str, Any]:
         return plain(await self._states.whole(await self._states.read(key), {}))

@@ -12,7 +12,8 @@ from cosmosservice.data_converters import UNREADABLE, fields_to_event, from_json
 from cosmosservice.errors import SessionNotFoundError, UnavailableError
 from cosmosservice.sessions.store.documents import DAY, EVENT, LOST, iso, session_document
 from cosmosservice.sessions.store.keys import SessionKey, record_ttl
-from cosmosservice.sessions.store.queries import IDS_WITH_TIMES
+from cosmosservice.sessions.store.origins import Origin
+from cosmosservice.sessions.store.queries import CHUNKS_WITH_TIMES
 from cosmosservice.sessions.store.records import (
     Record,
     missing_places,
@@ -20,7 +21,7 @@ from cosmosservice.sessions.store.records import (
     of_incarnation,
 )
 from cosmosservice.sessions.store.session_documents import SessionDocument
-from cosmosservice.sessions.store.state import State
+from cosmosservice.sessions.store.state import NO_STATE, State
 from cosmosservice.sessions.store.state_documents import newest, record_changes
 from cosmosservice.sessions.store.store import SessionStore
 
@@ -62,7 +63,7 @@ async def repair(
     await _remove_unused_chunks(store, key, found)
     initial = await store.documents.initial_changes(document)
     await store.states.merge_shared(key, initial.map(newest, record_changes(mine)))
-    await store.projector.project(key, document.incarnation, accept_loss=accept_loss)
+    await store.projection.project(key, document.incarnation, accept_loss=accept_loss)
     return RepairReport(
         session_id=key.session_id,
         events=sum(record.is_event for record in mine),
@@ -110,10 +111,17 @@ async def _remove_unused_chunks(store: SessionStore, key: SessionKey, found: lis
         str(record.chunks.get("upload")) for record in found if isinstance(record.chunks, dict)
     }
     parameters = {"first": key.first_chunk_id, "last": key.first_id(0)}
-    chunks = await store.events.query(IDS_WITH_TIMES, parameters, key.session_id)
+    chunks = await store.events.query(CHUNKS_WITH_TIMES, parameters, key.session_id)
     before = store.clock.now() - DAY
-    for chunk in chunks:
-        if key.upload_of(chunk["id"]) not in named and chunk.get("_ts", before) < before:
+    unused = [
+        chunk
+        for chunk in chunks
+        if key.upload_of(chunk["id"]) not in named and chunk.get("_ts", before) < before
+    ]
+    if unused:
+        named |= await store.origins.uploads(key)
+    for chunk in unused:
+        if key.upload_of(chunk["id"]) not in named:
             with contextlib.suppress(NotFound):
                 await store.events.delete(chunk["id"], key.session_id)
 
@@ -121,22 +129,22 @@ async def _remove_unused_chunks(store: SessionStore, key: SessionKey, found: lis
 async def _rebuild(
     store: SessionStore, key: SessionKey, damaged: SessionDocument | None, found: list[Record]
 ) -> SessionDocument:
-    live = [record for record in found if record.kind == EVENT]
-    if not live:
+    origin = await _last_origin(store, key, damaged, found)
+    if origin is None:
         raise SessionNotFoundError(
-            f"repair_session: there is no session {key.session_id!r}, and no events to rebuild"
-            " one from."
+            f"repair_session: there is no session {key.session_id!r}, and nothing to rebuild one"
+            " from."
         )
-    incarnation = live[-1].incarnation
-    first = of_incarnation(found, incarnation)[0].seq
-    now = store.clock.now()
-    earlier = [record.seq for record in live if record.seq < first]
+    incarnation, first, now = origin.incarnation, origin.first_seq, store.clock.now()
+    earlier = [record.seq for record in found if record.seq < first and record.kind == EVENT]
     body = session_document(
         key,
         incarnation=incarnation,
         first_seq=first,
-        state=await _initial(store, key, incarnation, live, damaged),
-        now=now,
+        state=await store.values.stored(
+            key, incarnation, State(origin.state), ttl=record_ttl(incarnation)
+        ),
+        now=origin.time if 0 < origin.time < now else now,
         replaced={"first_seq": earlier[0], "deleted_at": iso(now)} if earlier else None,
     )
     for attempt in CONTENTION:
@@ -156,21 +164,25 @@ async def _rebuild(
     )
 
 
-async def _initial(
-    store: SessionStore,
-    key: SessionKey,
-    incarnation: str,
-    live: list[Record],
-    damaged: SessionDocument | None,
-) -> State:
-    """The state that the session was created with. Its first event stores it, except in sessions
-    of an older version: for those, even a damaged document is the best source."""
-    first = of_incarnation(live, incarnation)[0]
-    if first.initial is not None:
-        return await store.values.stored(
-            key, incarnation, State(first.initial), ttl=record_ttl(incarnation)
-        )
-    return damaged.state if damaged is not None else State()
+async def _last_origin(
+    store: SessionStore, key: SessionKey, damaged: SessionDocument | None, found: list[Record]
+) -> Origin | None:
+    """How the last session of this id began: its origin says so, or its first event. None if
+    nothing is left of any."""
+    origins = {origin.incarnation: origin for origin in await store.origins.read(key)}
+    events: dict[str, Record] = {}
+    for record in found:
+        if record.kind == EVENT:
+            events.setdefault(record.incarnation, record)
+    for incarnation, event in events.items():
+        first = of_incarnation(found, incarnation)[0].seq
+        state = event.initial
+        if state is None:
+            # Stored by an older version: even a damaged document is the best source.
+            known = damaged.state if damaged is not None else NO_STATE
+            state = await store.values.whole(key, known, without_lost=True)
+        origins.setdefault(incarnation, Origin(incarnation, first, state, event.stamp / 1_000_000))
+    return max(origins.values(), key=lambda each: (each.first_seq, each.time), default=None)
 
 
 def _unreadable(record: Record) -> bool:

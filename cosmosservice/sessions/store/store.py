@@ -27,6 +27,8 @@ from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.listing import Listing
 from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.origins import Origins
+from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.remembering import Keeper, Remembering
@@ -66,14 +68,24 @@ class SessionStore:
             await log.probe(key, 0, "probe")  # all records, or some would expire
             await renew_records(events, sessions, key, incarnation, stamps.now())
 
-        self.projector = Projector(documents, states, values, log, views, stamps, renew, timeout)
+        self.origins = Origins(events, documents, values, log)
+        self.projection = Projection(documents, states, values, log, views, stamps, renew)
+        self.projector = Projector(self.projection, self.origins, views, timeout)
         self.erasure = Erasure(documents, values, log, views, stamps)
         self.forking = Forking(documents, values, log, views, self.erasure, stamps, companions)
         self.lifecycle = Lifecycle(
-            documents, log, self.projector, self.erasure, self.forking, views, stamps
+            documents, log, self.projection, self.erasure, self.forking, views, stamps
         )
         self.reader = SessionReader(
-            documents, states, values, log, views, self.projector, self.lifecycle, stamps
+            documents,
+            states,
+            values,
+            log,
+            views,
+            self.projection,
+            self.projector,
+            self.lifecycle,
+            stamps,
         )
         self.feed = Feed(log, stamps)
         self.iterating = Iterating(self.reader, log)
@@ -81,7 +93,14 @@ class SessionStore:
         self.sizes = Sizes(documents, states, views)
         self.remembering = None if keeper is None else Remembering(keeper, log, views, timeout)
         self.creating = Creating(
-            documents, states, values, views, self.lifecycle, self.sizes, stamps
+            documents,
+            states,
+            values,
+            views,
+            self.projector,
+            self.lifecycle,
+            self.sizes,
+            stamps,
         )
         self.appending = Appending(
             documents,

@@ -220,6 +220,19 @@ async def test_what_a_session_replaced_is_erased_and_the_session_untouched(copie
     assert nth > 5
 
 
+async def test_a_chunk_that_a_purge_could_not_remove_is_removed_by_the_next(copies):
+    """Its event is already a stub, so that only the stub tells to whom the chunk belonged."""
+    emulator = copies()
+    now = datetime.timedelta(0)
+    emulator.faults.fail(403, times=1, operation="delete", container="events")
+    async with process(emulator) as service:
+        with pytest.raises(CosmosServiceError):
+            await service.purge_deleted(older_than=now)
+        await service.purge_deleted(older_than=now)
+    with raw_store(emulator) as raw:
+        assert of_predecessors(raw) == []
+
+
 async def test_a_restore_cut_short_anywhere_is_finished_by_the_next(copies):
     nth, hit = 0, True
     while hit:
