@@ -224,7 +224,7 @@ class Connection:
         endpoint = self._settings.endpoint
         hint = self._hint(failure)
         if failure.known and (failure.status is None or hint):
-            reason = failure.told.rstrip(".")
+            reason = failure.message.rstrip(".")
             return UnavailableError(
                 f"connect: {endpoint} cannot be reached: {reason}. {hint}Nothing was stored."
             )

@@ -122,7 +122,7 @@ class Failure:
             return UnavailableError(
                 f"{what} could not be completed ({reason}). {outcome}", status=status
             )
-        return StorageError(f"{what} failed with {status}: {self.told}", status=status)
+        return StorageError(f"{what} failed with {status}: {self.message}", status=status)
 
     @property
     def _silence(self) -> str:
@@ -153,7 +153,7 @@ class Failure:
             error = error.__cause__ or error.__context__
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """The first line of the SDK's message."""
         text = str(getattr(self._error, "message", "") or self._error).strip()
         return text.splitlines()[0][:300] if text else type(self._error).__name__

@@ -47,11 +47,11 @@ class ServerClock:
             return
         self._last = date
         try:
-            told = parsedate_to_datetime(date).timestamp()
+            server_time = parsedate_to_datetime(date).timestamp()
         except (ValueError, TypeError):
             return
         received = _elapsed()
-        low, high = told - received, told + 1 - (received - seconds)
+        low, high = server_time - received, server_time + 1 - (received - seconds)
         if low > self._high or high < self._low:  # the server's clock was set
             self._low, self._high = low, high
         else:

@@ -140,10 +140,12 @@ class _Copy:
         self, number: int, version: ArtifactVersion, part: types.Part | None
     ) -> bool:
         assert self._target is not None
-        stored = await self._target.load_artifact(**self._to, version=number)
-        told = await self._target.get_artifact_version(**self._to, version=number)
+        stored_part = await self._target.load_artifact(**self._to, version=number)
+        stored_version = await self._target.get_artifact_version(**self._to, version=number)
         return (
-            stored == part and told is not None and told.custom_metadata == version.custom_metadata
+            stored_part == part
+            and stored_version is not None
+            and stored_version.custom_metadata == version.custom_metadata
         )
 
     def _problem(self, what: str) -> None:

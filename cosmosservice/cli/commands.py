@@ -260,7 +260,7 @@ def migrate(
     from cosmosservice.cli import migrate as work
 
     migration = work.Migrate(target_uri, list(apps), dry_run=dry_run)
-    with interruptible(lambda: migration.report.told):
+    with interruptible(lambda: migration.report.interrupted):
         report = run(migration.run(source_uris))
     work.print_report(report, dry_run=dry_run, as_json=as_json)
 

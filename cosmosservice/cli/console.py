@@ -131,14 +131,14 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextlib.contextmanager
-def interruptible(told: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C ends the command with the message that `told` returns."""
+def interruptible(message: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C ends the command with the message that `message` returns."""
     try:
         yield
         return
     except KeyboardInterrupt:
         pass
-    raise Interrupted(f"Interrupted. {told()}")
+    raise Interrupted(f"Interrupted. {message()}")
 
 
 def to_go_on(words: Sequence[object], options: Mapping[str, object], uri: str | None) -> None:

@@ -49,7 +49,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     try:
         connection = await Connection.open(settings, options, stopwatch)
     except CosmosServiceError as error:
-        yield Finding("fail", "connection", str(error), _way_in(settings, error))
+        yield Finding("fail", "connection", str(error), _connection_advice(settings, error))
         return
     try:
         yield Finding("ok", "connection", f"{settings.endpoint} answers and lets us in")
@@ -92,7 +92,7 @@ def _versions() -> Finding:
     return Finding("fail", "versions", found, f"Not supported. pip install {wanted}")
 
 
-def _way_in(settings: Settings, error: CosmosServiceError) -> str:
+def _connection_advice(settings: Settings, error: CosmosServiceError) -> str:
     host = urlsplit(settings.endpoint).hostname
     if isinstance(error, UnavailableError) and "TLS" not in str(error):
         return (
@@ -184,7 +184,7 @@ async def _access(container: Container, settings: Settings) -> Finding:
     except NotFound:
         pass
     except AuthenticationError as error:
-        return Finding("fail", check, str(error), _way_in(settings, error))
+        return Finding("fail", check, str(error), _connection_advice(settings, error))
     except CosmosServiceError as error:
         return Finding("fail", check, str(error))
     return Finding("ok", check, "may read and write")

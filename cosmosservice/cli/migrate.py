@@ -41,7 +41,7 @@ class Report:
     artifacts: Copies | None = None
 
     @property
-    def told(self) -> str:
+    def interrupted(self) -> str:
         """The message after an interruption."""
         done = [counted(self.outcomes.total(), "session")]
         if self.memories is not None:
@@ -218,14 +218,14 @@ def print_report(report: Report, *, dry_run: bool, as_json: bool) -> None:
     else:
         if report.outcomes or not copied:
             counts = Copies(report.outcomes)
-            out.print(f"{counted(counts.outcomes.total(), 'session')}{counts.told}")
+            out.print(f"{counted(counts.outcomes.total(), 'session')}{counts.outcomes_text}")
             out.print(counted(report.events, "event"))
         if report.memories is not None:
             number = counted(report.memories.outcomes.total(), "memory", "memories")
-            out.print(f"{number}{report.memories.told}")
+            out.print(f"{number}{report.memories.outcomes_text}")
         if report.artifacts is not None:
             number = counted(report.artifacts.outcomes.total(), "version")
-            out.print(f"{number} of artifacts{report.artifacts.told}")
+            out.print(f"{number} of artifacts{report.artifacts.outcomes_text}")
         if report.outcomes and not dry_run:
             out.print(
                 f"Read again and found alike: {counted(verified.sessions, 'session')},"

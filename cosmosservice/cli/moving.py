@@ -41,7 +41,7 @@ class Export:
         err.print(f"{counted(self.written, 'session')} written.")
 
     @property
-    def told(self) -> str:
+    def interrupted(self) -> str:
         if not self.written:
             return "Nothing was written."
         return (
@@ -71,5 +71,5 @@ class Import:
         print_report(report, dry_run=self._dry_run, as_json=as_json)
 
     @property
-    def told(self) -> str:
-        return self._migration.report.told
+    def interrupted(self) -> str:
+        return self._migration.report.interrupted

@@ -73,7 +73,7 @@ class Purge:
         self._print(report)
 
     @property
-    def told(self) -> str:
+    def interrupted(self) -> str:
         """The message after an interruption."""
         if not self._total:
             return "Nothing was erased."

@@ -16,7 +16,7 @@ class Copies:
     problems: list[str] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def outcomes_text(self) -> str:
         """` (3 copied, 1 already there)`; empty if there were none."""
         counts = [f"{count:,} {outcome}" for outcome, count in self.outcomes.items() if count]
         return f" ({', '.join(counts)})" if counts else ""

@@ -235,7 +235,7 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
     if as_json:
         print_json(name._asdict() | dataclasses.asdict(report) | {"healthy": report.healthy})
         return
-    told = [
+    findings = [
         text
         for holds, text in (
             (report.rebuilt, "its session document was rebuilt"),
@@ -249,8 +249,8 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
         )
         if holds
     ]
-    if told:
-        line = f"{' / '.join(map(one_line, name))}: {'; '.join(told)}"
+    if findings:
+        line = f"{' / '.join(map(one_line, name))}: {'; '.join(findings)}"
         style = "" if report.healthy else "red"
         out.print(clean(line), style=style, markup=False, soft_wrap=True)
 

@@ -172,7 +172,7 @@ def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
     from cosmosservice.cli.moving import Export
 
     exporting = Export(output)
-    with interruptible(lambda: exporting.told):
+    with interruptible(lambda: exporting.interrupted):
         run(exporting.run(uri, **chosen))
 
 
@@ -186,7 +186,7 @@ def import_(uri: str | None, file: IO[bytes], dry_run: bool, as_json: bool) -> N
     from cosmosservice.cli.moving import Import
 
     importing = Import(dry_run=dry_run)
-    with interruptible(lambda: importing.told):
+    with interruptible(lambda: importing.interrupted):
         run(importing.run(uri, file, as_json=as_json))
 
 
@@ -262,7 +262,7 @@ def purge(
         raise click.UsageError("Name the app and the user: --app, --user.")
     else:
         work = purging.user(app_name, user_id, include_state=include_state)
-    with interruptible(lambda: purging.told):
+    with interruptible(lambda: purging.interrupted):
         run(work)
 
 

@@ -176,10 +176,10 @@ def _result(answer: types.FunctionResponse) -> Block:
 
 def _data(blob: types.Blob, budget: ImageBudget) -> Block:
     kind, data = (blob.mime_type or "data").lower(), blob.data or b""
-    told = f"{kind}, {len(data):,} bytes"
+    caption = f"{kind}, {len(data):,} bytes"
     if kind not in IMAGES or not budget.take(len(data)):
-        return Block("note", told)
-    return Block("image", f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}", told)
+        return Block("note", caption)
+    return Block("image", f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}", caption)
 
 
 def _notes(event: Event) -> Iterator[Block]:

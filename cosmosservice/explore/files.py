@@ -97,13 +97,13 @@ class Files:
         kind = (reader.mime_type or "").lower()
         if kind in IMAGES:
             return [Block("artifact", name, version=reader.version, is_image=True)]
-        told = Block("note", f"{kind or 'data'}, {reader.size:,} bytes")
+        caption = Block("note", f"{kind or 'data'}, {reader.size:,} bytes")
         if kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml")):
             begin = await reader.read(0, LONGEST)
             text = begin.decode("utf-8", "replace")
             more = f" … ({reader.size - len(begin):,} more bytes)" if reader.size > LONGEST else ""
-            return [Block("text", text + more), told]
-        return [told]
+            return [Block("text", text + more), caption]
+        return [caption]
 
 
 def _names(key: SessionKey) -> dict[str, Any]:

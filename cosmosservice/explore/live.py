@@ -73,8 +73,8 @@ class Listener:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._arrived.wait(), seconds)
         self._arrived.clear()
-        told, self._news = self._news, News()
-        return told
+        news, self._news = self._news, News()
+        return news
 
 
 class _Channel:

@@ -99,16 +99,18 @@ class Views:
         point = head.last if at is None else at
         if at is None and page is not None and page.later is not None:
             # Showing what the last event changed is not worth another read.
-            values, told = compared(head.own_state, head.own_state), "as it is now"
+            values, caption = compared(head.own_state, head.own_state), "as it is now"
             shared = compared(head.shared_state, head.shared_state)
         else:
             values = await self._past.state_at(head, point, page)
             shared = await self._past.shared_state(head, point, page)
             marked = sum(bool(each.mark) for each in values + shared)
-            told = f"{counted(marked, 'change')} by event {point}"
+            caption = f"{counted(marked, 'change')} by event {point}"
             if not marked:
-                told = f"not changed by event {point}" if point > head.first else "at the beginning"
-        return {"at": point, "state": shown(values), "shared": shown(shared), "told": told}
+                caption = (
+                    f"not changed by event {point}" if point > head.first else "at the beginning"
+                )
+        return {"at": point, "state": shown(values), "shared": shown(shared), "caption": caption}
 
     async def raw(self, request: web.Request) -> web.Response:
         log = SessionLog(self._service, session_of(request))

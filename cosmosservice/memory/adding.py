@@ -110,8 +110,8 @@ class Adding:
         found = known or Conversation()
         for row in tail:
             found.note(row["id"], documents.parse_place(row["at"])[1])
-        told = [(row["complete"], row["id"]) for row in reversed(tail) if row.get("complete")]
-        found.complete = [each for each in found.complete if each not in told] + told
+        stored = [(row["complete"], row["id"]) for row in reversed(tail) if row.get("complete")]
+        found.complete = [each for each in found.complete if each not in stored] + stored
         return self._known.learn(owner.key, name, found)
 
     async def _add_all(

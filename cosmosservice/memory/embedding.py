@@ -54,9 +54,9 @@ async def embedded(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
 
 async def dimensions_of(embedder: Embedder) -> int:
     """The embedder's `dimensions`, or else the length of a first vector."""
-    told = getattr(embedder, "dimensions", None)
-    if isinstance(told, int) and told > 0:
-        return told
+    declared = getattr(embedder, "dimensions", None)
+    if isinstance(declared, int) and declared > 0:
+        return declared
     try:
         return len((await embedded(embedder, ["dimensions"]))[0])
     except EmbedderFailed as failed:

@@ -162,8 +162,10 @@ class Browsing(Face):
         """
         scope = Scope.named(app_name, user_id, session_id)
 
-        async def read(place: Position | Start, told: Mapping[Run, int]) -> FeedPage:
-            return await self.in_store("watch", lambda store: store.feed.page(scope, place, told))
+        async def read(place: Position | Start, reported: Mapping[Run, int]) -> FeedPage:
+            return await self.in_store(
+                "watch", lambda store: store.feed.page(scope, place, reported)
+            )
 
         return SessionWatch(read, scope, since, interval, follow)
 

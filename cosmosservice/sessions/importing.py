@@ -74,10 +74,10 @@ class Importer:
     ) -> bool:
         if await self._store.documents.read(key) is not None:
             return False
-        changed = fold(State(), wanted).inline
+        folded = fold(State(), wanted).inline
         incarnation = new_incarnation()
         # State that no event sets must have been there from the beginning.
-        first = State({name: v for name, v in state.session.items() if name not in changed})
+        first = State({name: v for name, v in state.session.items() if name not in folded})
         body = session_document(
             key,
             incarnation=incarnation,

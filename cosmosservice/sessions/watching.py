@@ -75,7 +75,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._failures = 0
         self._due = 0.0
         self._pending: deque[FeedChange] = deque()
-        self._told: OrderedDict[Run, int] = OrderedDict()
+        self._reported: OrderedDict[Run, int] = OrderedDict()
         self._closed = False
 
     async def ready(self) -> None:
@@ -118,7 +118,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
         if self._closed:
             return
         try:
-            page = await self._read(self._end, self._told)
+            page = await self._read(self._end, self._reported)
         except (UnavailableError, ThrottledError) as problem:
             if not self._read_once:
                 raise
@@ -141,7 +141,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
             self._place = self._end
         for change in page.changes:
             if change.kind != STUB and retention_of(change.incarnation) is not None:
-                self._told[change.run] = change.seq
-                self._told.move_to_end(change.run)
-        while len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
+                self._reported[change.run] = change.seq
+                self._reported.move_to_end(change.run)
+        while len(self._reported) > _REMEMBERED:
+            self._reported.popitem(last=False)

@@ -215,18 +215,18 @@ async def _watch(service: CosmosSessionService, meter: _Meter) -> None:
     await watch.ready()
     meter.reset()
     since = watch.continuation or ""
-    await _told(service, since)
+    await _reported(service, since)
     meter.note("watch an app: a look that finds nothing new")
     session = await service.create_session(**NAMES, session_id="watched")
     for _ in range(10):
         await service.append_event(session, _event())
     await service.flush()
     meter.reset()
-    assert await _told(service, since) == 10
+    assert await _reported(service, since) == 10
     meter.note("… a look that finds 10 events, and one that finds no more")
 
 
-async def _told(service: CosmosSessionService, since: str) -> int:
+async def _reported(service: CosmosSessionService, since: str) -> int:
     watch = service.watch(app_name="shop", since=since, follow=False)
     return len([change async for change in watch])
 

@@ -47,10 +47,10 @@ def _parameters(kind: type) -> dict[str, inspect.Parameter]:
 
 
 def _options(kind: type, parameters: dict[str, inspect.Parameter]) -> str:
-    told = _told(kind.__init__)
+    descriptions = _descriptions(kind.__init__)
     rows = []
     for name, parameter in parameters.items():
-        description = told.get(name) or Settings.model_fields[name].description or ""
+        description = descriptions.get(name) or Settings.model_fields[name].description or ""
         rows.append([f"`{name}`", _default(name, parameter.default), _cell(description)])
     return table(["option", "default", "what it does"], rows)
 
@@ -63,7 +63,7 @@ def _default(name: str, value: Any) -> str:
     return "none" if value is None else f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 
-def _told(function: Any) -> dict[str, str]:
+def _descriptions(function: Any) -> dict[str, str]:
     """The descriptions below `Args:` of a docstring."""
     _, _, text = (inspect.getdoc(function) or "").partition("Args:\n")
     text = re.sub(r"\n {4,}", " ", text)  # a line that goes on

@@ -64,7 +64,7 @@ class FileResult:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Microsoft's tests against the emulator")
-    parser.add_argument("files", nargs="*", help="names of test files; all unless told")
+    parser.add_argument("files", nargs="*", help="names of test files; default: all")
     parser.add_argument("-k", default="", help="only tests that match, as in pytest")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()

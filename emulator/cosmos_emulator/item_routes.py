@@ -82,8 +82,8 @@ class ItemRoutes:
                 item_id = items.resolve(request.segments[3], name)
                 try:
                     outcome = items.read(key, item_id, request.headers.get("if-none-match"))
-                except (NotModified, NotFound) as told:
-                    told.headers.update(snapshot.headers(container))
+                except (NotModified, NotFound) as error:
+                    error.headers.update(snapshot.headers(container))
                     raise
             return _answer(request, outcome, snapshot.headers(container))
         check_size(request.body)

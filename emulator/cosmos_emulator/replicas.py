@@ -24,7 +24,7 @@ from .history import History
 
 Lag = float | tuple[float, float]
 
-TIDY = 256  # reads of a range between two removals of history that nobody can see any more
+FORGET_EVERY = 256  # reads of a range between two removals of history that nobody can see any more
 
 
 @dataclass(slots=True)
@@ -120,12 +120,12 @@ class Replicas:
             lag, moment = replica.held_lag, since
         moment = max(moment - lag, self._floor(name))
         replica.lsn = max(replica.lsn, self.history.lsn_at(number, moment))
-        self._tidy(number, name, since)
+        self._forget_old_versions(number, name, since)
         return replica.lsn
 
-    def _tidy(self, number: int, name: str, since: float | None) -> None:
+    def _forget_old_versions(self, number: int, name: str, since: float | None) -> None:
         self._reads += 1
-        if self._reads % TIDY == 0:
+        if self._reads % FORGET_EVERY == 0:
             moment = (self._now() if since is None else since) - _bounds(self._lag_of(name))[1]
             moment = max(moment, self._floor(name))
             self.history.forget(number, self.history.lsn_at(number, moment))

@@ -79,11 +79,11 @@ class Storage:
     def close(self) -> None:
         with self.lock:
             if self._erased and not self._in_memory and not self._closed:
-                self._tidy_up()
+                self._compact()
             self._closed = True
             self._connection.close()
 
-    def _tidy_up(self) -> None:
+    def _compact(self) -> None:
         """Before the file is closed: rewrite it if something was erased, unless it is large."""
         with contextlib.suppress(sqlite3.DatabaseError, OSError):
             # Do not wait for another process that is using the file.

@@ -76,12 +76,12 @@ class Feed:
         self._clock = clock
 
     async def page(
-        self, scope: Scope, position: Position | Start, told: Mapping[Run, int]
+        self, scope: Scope, position: Position | Start, reported: Mapping[Run, int]
     ) -> FeedPage:
-        """The next changes of the sessions in scope. `told` is the last place reported of each
+        """The next changes of the sessions in scope. `reported` is the last place reported of each
         run, as far as the reader remembers."""
         if not isinstance(position, Position):
-            return await self._begin(scope, position, told)
+            return await self._begin(scope, position, reported)
         places = list(position.places)
         for _ in position.places:
             place, *rest = places
@@ -90,7 +90,7 @@ class Feed:
             ranges = [place.moved(each.range) for each in found]
             if documents:
                 page = _Page(position.container, place, ranges, rest, documents)
-                return await self._told(scope, page, told)
+                return await self._reported(scope, page, reported)
             places = rest + [each.at_end() for each in ranges]
         return FeedPage([], Position(position.container, tuple(places)), at_end=True)
 
@@ -106,7 +106,7 @@ class Feed:
             )
         return documents, found
 
-    async def _begin(self, scope: Scope, start: Start, told: Mapping[Run, int]) -> FeedPage:
+    async def _begin(self, scope: Scope, start: Start, reported: Mapping[Run, int]) -> FeedPage:
         clock = asyncio.get_running_loop().time
         started = clock()
         request = FeedStart(start, scope.session_id)
@@ -119,15 +119,15 @@ class Feed:
         ranges = [nothing.moved(each.range) for each in found]
         if documents:
             page = _Page(found[0].container, nothing, ranges, [], documents)
-            return await self._told(scope, page, told)
+            return await self._reported(scope, page, reported)
         return FeedPage([], Position(found[0].container, tuple(ranges)), at_end=True)
 
-    async def _told(self, scope: Scope, page: _Page, told: Mapping[Run, int]) -> FeedPage:
+    async def _reported(self, scope: Scope, page: _Page, reported: Mapping[Run, int]) -> FeedPage:
         changes: list[FeedChange] = []
-        also_told: dict[Run, int] = {}
+        newly_reported: dict[Run, int] = {}
 
-        def last_told(run: Run) -> int | None:
-            return also_told.get(run, told.get(run))
+        def last_reported(run: Run) -> int | None:
+            return newly_reported.get(run, reported.get(run))
 
         size, caught_up = 0, page.begin.caught_up
         for count, body in enumerate(page.documents, 1):
@@ -135,21 +135,25 @@ class Feed:
                 continue
             before = page.position
             page.read(body)
-            found = await self._of(scope, body, caught_up, last_told)
+            found = await self._of(scope, body, caught_up, last_reported)
             for key, record in found:
                 # Only the last record is the document from the feed: a reader that continues
                 # from an earlier one must get this document again.
                 after = page.position if record is found[-1][1] else before
                 change = _change(key, record, after)
                 changes.append(change)
-                also_told[change.run] = change.seq
+                newly_reported[change.run] = change.seq
                 size += record.size
             if size > _BYTES and count < len(page.documents) and page.can_be_cut:
                 return FeedPage(changes, page.position, at_end=False)
         return FeedPage(changes, page.end, at_end=False)
 
     async def _of(
-        self, scope: Scope, body: Document, caught_up: int, last_told: Callable[[Run], int | None]
+        self,
+        scope: Scope,
+        body: Document,
+        caught_up: int,
+        last_reported: Callable[[Run], int | None],
     ) -> list[tuple[SessionKey, Record]]:
         """The records that a document of the feed reports, in the order of the log."""
         kind = body.get("document_type")
@@ -164,8 +168,8 @@ class Feed:
             return [(key, _stub(seq, incarnation))] if kind == TOMBSTONE else []
         bodies = [body]
         if retention_of(incarnation) is not None:
-            last = last_told((key.tenant, incarnation))
-            if _is_told(body, seq, last, caught_up):
+            last = last_reported((key.tenant, incarnation))
+            if _is_reported(body, seq, last, caught_up):
                 return []
             if seq > 1 and last != seq - 1:
                 bodies = await self._moved(key, seq, incarnation, last, caught_up) + bodies
@@ -257,7 +261,7 @@ def _is_erased(body: Document) -> bool:
     return kind == STUB or (kind in (TOMBSTONE, RESTORED) and "timestamp" not in body)
 
 
-def _is_told(body: Document, seq: int, last: int | None, caught_up: int) -> bool:
+def _is_reported(body: Document, seq: int, last: int | None, caught_up: int) -> bool:
     if last is not None:
         return seq <= last
     appended_at = body.get(APPENDED_AT)

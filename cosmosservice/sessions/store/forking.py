@@ -151,17 +151,17 @@ class Forking:
         await self._finish(document, records)
         return True
 
-    def is_owed_copies(self, document: SessionDocument) -> bool:
+    def lacks_copies(self, document: SessionDocument) -> bool:
         """Whether the fork was completed by a process that could not copy everything, and this
         one can."""
-        owed = document.status == ACTIVE and "source" in document.body
-        return owed and self._can_copy
+        incomplete = document.status == ACTIVE and "source" in document.body
+        return incomplete and self._can_copy
 
     @property
     def _can_copy(self) -> bool:
         return self._companions.can_copy and not self._misses_settings
 
-    async def pay(self, document: SessionDocument) -> None:
+    async def copy_rest(self, document: SessionDocument) -> None:
         """Copies the rest, as far as the source still has it."""
         if await self._copy_companions(document, await self._source_records(document) or []):
             with contextlib.suppress(PreconditionFailed, NotFound):  # the next reader tries again

@@ -95,7 +95,7 @@ class Lifecycle:
             # Another writer placed a tombstone, or a read that may be stale found no living
             # session: read again after a probe.
             await self._documents.probe(key)
-        raise _crowded(key)
+        raise _contended(key)
 
     async def _look(self, key: SessionKey, attempt: int) -> SessionDocument | None:
         await STEPS.pause(attempt)
@@ -156,7 +156,7 @@ class Lifecycle:
                 # The document and the log may be stale: the newest log may have a tombstone.
                 await together(self._documents.probe(key), self._log.probe(key, 0, "probe"))
                 confirmed = log_confirmed = True
-        raise _crowded(key)
+        raise _contended(key)
 
     async def purge(
         self,
@@ -203,7 +203,7 @@ class Lifecycle:
             else:
                 target = current.incarnation
                 await self.announce_purge(current)
-        raise _crowded(key)
+        raise _contended(key)
 
     async def _swept(self, key: SessionKey, erased: Erased | None) -> Erased | None:
         found = await self._erasure.sweep(key)
@@ -242,11 +242,11 @@ class Lifecycle:
             erased = await self._erasure.of_predecessors(current)
             if erased is not None:
                 return erased
-        raise _crowded(key)
+        raise _contended(key)
 
     def is_unfinished(self, document: SessionDocument) -> bool:
         """Whether its document alone says that there is something to complete."""
-        return document.status != ACTIVE or self._forking.is_owed_copies(document)
+        return document.status != ACTIVE or self._forking.lacks_copies(document)
 
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes a delete, restore, fork or purge that was interrupted. Returns whether there
@@ -254,8 +254,8 @@ class Lifecycle:
         if document.status == RESTORING:
             await self._finish_restore(document)
             return True
-        if self._forking.is_owed_copies(document):
-            await self._forking.pay(document)
+        if self._forking.lacks_copies(document):
+            await self._forking.copy_rest(document)
             return True
         if document.status == FORKING:
             if not await self._forking.complete(document):
@@ -296,7 +296,7 @@ def _sum(one: Erased | None, other: Erased) -> Erased:
     return other
 
 
-def _crowded(key: SessionKey) -> UnavailableError:
+def _contended(key: SessionKey) -> UnavailableError:
     return UnavailableError(
         f"{current_operation.get()}: session {key.session_id!r} is being changed by too many other"
         f" writers: {STEPS.attempts} attempts failed. The operation may be partly done; calling it"

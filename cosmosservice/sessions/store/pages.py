@@ -160,14 +160,14 @@ def _encoded(digest: str, position: Position, *apps: str) -> str:
 def _decoded(continuation: str, digest: str) -> tuple[Position, tuple[str, ...]]:
     try:
         decoded = base64.urlsafe_b64decode(continuation.encode())
-        told, time, user, session, *apps = json.loads(decoded)
-        for each in (told, user, session, *apps):
+        found, time, user, session, *apps = json.loads(decoded)
+        for each in (found, user, session, *apps):
             each.encode()
         if not isinstance(time, int | float) or not math.isfinite(time):
             raise ValueError
         position = Position(float(time), user, session)
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError("continuation is not one that list_sessions_page returned.") from None
-    if told != digest:
+    if found != digest:
         raise ValueError(_OTHER_LIST)
     return position, tuple(apps)

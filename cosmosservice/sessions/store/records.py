@@ -58,9 +58,9 @@ class Record:
 
     def same_event(self, other: Record) -> bool:
         if self.lost:
-            told = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
+            stored = self.chunks.get("sha256") if isinstance(self.chunks, dict) else None
             sent = other.chunks.get("sha256") if isinstance(other.chunks, dict) else None
-            return told in (checksum(other.raw), sent)
+            return stored in (checksum(other.raw), sent)
         # The store writes 5.0 as 5, so the same event may have different text.
         return self.raw == other.raw or same_event(
             fields_to_event(from_json(self.raw)), fields_to_event(from_json(other.raw))

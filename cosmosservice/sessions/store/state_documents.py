@@ -241,7 +241,7 @@ class StateDocuments:
             self._cache.drop(key)
             values = await self._values.erase(key, _is_before(stamp))
             return values + bool(current.stamps)
-        raise self._crowded(key)
+        raise self._contended(key)
 
     async def sweep(self, key: StateKey, before: float) -> int:
         """Removes large values that nobody will name, and returns the number of documents: those
@@ -295,14 +295,14 @@ class StateDocuments:
         if uploads:
             newest_one = await self.read_newest(key)
             await self._values.discard(key, newest_one.state, uploads=uploads)
-        raise self._crowded(key)
+        raise self._contended(key)
 
     async def _put(self, document: Document, etag: str | None) -> str:
         if etag is None:
             return await self._container.create(document)
         return await self._container.replace(document, etag)
 
-    def _crowded(self, key: StateKey) -> UnavailableError:
+    def _contended(self, key: StateKey) -> UnavailableError:
         return UnavailableError(
             f"The {key.scope}: state of {key.app_name!r} is being changed by too many other"
             f" writers: {CONTENTION.attempts} attempts failed."
