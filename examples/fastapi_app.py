@@ -38,7 +38,7 @@ STATE = {"dark_joke": "none yet", "random_num": "none yet"}
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     # Each worker has one event loop for its whole life. Inside the block the service lives on it,
-    # and pending writes are completed when the worker ends.
+    # and background writes are finished when the worker ends.
     async with CosmosSessionService() as sessions:
         app.state.sessions = sessions
         app.state.runner = Runner(app_name=APP, agent=make_post_agent(), session_service=sessions)

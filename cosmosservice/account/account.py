@@ -48,10 +48,10 @@ class Store(Protocol):
     """The part of a service that lives on one event loop, on one connection."""
 
     async def settle(self) -> None:
-        """Passes pending data to other stores. Called while all stores are still open."""
+        """Passes data on to other stores. Called while all stores are still open."""
 
     async def close(self) -> None:
-        """Writes what is still pending."""
+        """Writes what has not been written yet."""
 
 
 class ServiceStores(Protocol[S_co]):
@@ -162,7 +162,7 @@ class CosmosAccount:
         return f"{self.settings.endpoint}, database={self.settings.database!r}"
 
     async def close(self) -> None:
-        """Waits for running calls, writes what is pending and closes the connection. The next
+        """Waits for running calls, finishes background writes and closes the connection. The next
         use opens it again."""
         for each in self._open_homes():
             await each.run(lambda host: host.settle())

@@ -57,8 +57,8 @@ class AccountService(Generic[S]):
         return f"{type(self).__name__}({self._account.description})"
 
     async def close(self) -> None:
-        """Waits for running calls, writes what is pending and closes what the service opened.
-        The next use opens it again. An account that the service was given stays open."""
+        """Waits for running calls, finishes background writes and closes what the service
+        opened. The next use opens it again. An account that the service was given stays open."""
         await self._account.close_stores(self._stores)
         if self._owns_account and await self._account.is_unused():
             await self._account.close()
@@ -119,7 +119,8 @@ def _shared_account(settings: Settings, options: OwnAccountOptions) -> CosmosAcc
     path = settings.embedded_path
     where = settings.endpoint if path in (None, ":memory:") else os.path.abspath(str(path))
     secret = settings.key.get_secret_value() if settings.key is not None else None
-    key: Hashable = os.getpid(), where, settings.database, secret, tuple(sorted(options.items()))
+    same = os.getpid(), where, settings.database, secret, settings.timeout
+    key: Hashable = *same, tuple(sorted(options.items()))
     try:
         hash(key)
     except TypeError:  # options that cannot be compared

@@ -16,7 +16,12 @@ from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.settings import Settings
 from cosmosservice.cli import versions
 from cosmosservice.containers import CONTAINERS
-from cosmosservice.errors import AuthenticationError, CosmosServiceError, UnavailableError
+from cosmosservice.errors import (
+    AuthenticationError,
+    ContainerMismatchError,
+    CosmosServiceError,
+    UnavailableError,
+)
 
 FAR_AWAY = 0.025  # seconds; inside a region a point read takes less than 10 ms
 PROBES = 7
@@ -52,7 +57,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("fail", "connection", str(error), _connection_advice(settings, error))
         return
     try:
-        yield Finding("ok", "connection", f"{settings.endpoint} answers and lets us in")
+        yield Finding("ok", "connection", f"{settings.endpoint} can be used")
         for finding in _account(await connection.properties()):
             yield finding
         complete = True
@@ -96,7 +101,7 @@ def _connection_advice(settings: Settings, error: CosmosServiceError) -> str:
     host = urlsplit(settings.endpoint).hostname
     if isinstance(error, UnavailableError) and "TLS" not in str(error):
         return (
-            f"Check that {host} is spelt right and can be reached from here: name server, proxy,"
+            f"Check that {host} is spelled correctly and can be reached from here: name server, proxy,"
             " and the account's firewall (Networking in the portal)."
         )
     if not isinstance(error, AuthenticationError):
@@ -147,7 +152,7 @@ async def _containers(
         except CosmosServiceError as error:
             missing.add(definition)
             status: Literal["warn", "fail"] = "warn" if definition.optional else "fail"
-            yield Finding(status, check, str(error), "Run `cosmosservice init`, or deploy/.")
+            yield Finding(status, check, *_missing(settings, name, error))
             continue
         wrong = definition.wrong_partition_key(properties)
         if wrong is not None:
@@ -174,6 +179,16 @@ async def _containers(
             + ("" if advice else ", indexing and TTL as they should be"),
             " ".join([*advice, "`cosmosservice init --update` repairs it."] if advice else []),
         )
+
+
+def _missing(settings: Settings, name: str, error: CosmosServiceError) -> tuple[str, str]:
+    """What is missing, and what to do."""
+    if settings.embedded_path is None or not isinstance(error, ContainerMismatchError):
+        return str(error), "Run `cosmosservice init`, or deploy/."
+    return (
+        f"the file has no container {name!r} yet",
+        "The service creates it at its first use. `cosmosservice init` creates it now.",
+    )
 
 
 async def _access(container: Container, settings: Settings) -> Finding:

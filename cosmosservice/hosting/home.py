@@ -23,9 +23,10 @@ class Home(Protocol):
     ) -> T:
         """Awaits `work(host)` on the event loop of this home.
 
-        Cancelling the caller cancels the work. With a `grace`, work that cannot be undone goes
-        on, and the caller waits up to that many seconds for its end before the cancellation is
-        passed on.
+        Cancelling the caller cancels the work. With a `grace`, work on the I/O thread goes on
+        instead, and the caller waits up to that many seconds for its end before the cancellation
+        is passed on. On the home loop the work runs in the caller's own task and is cancelled
+        with it.
         """
 
     async def close(self) -> None:

@@ -16,7 +16,7 @@ from cosmosservice.hosting.life import Life
 
 T = TypeVar("T")
 
-CLOSE_TIMEOUT = 10.0  # seconds that closing waits for running calls, and for pending writes
+CLOSE_TIMEOUT = 10.0  # seconds that closing waits for running calls, and for unfinished writes
 
 
 class Closable(Protocol):
@@ -25,7 +25,7 @@ class Closable(Protocol):
 
 class Settling(Closable, Protocol):
     async def settle(self) -> None:
-        """Passes pending data to other stores. Called while all stores are still open."""
+        """Passes data on to other stores. Called while all stores are still open."""
 
 
 C = TypeVar("C", bound=Closable)
@@ -56,10 +56,7 @@ class Host(Generic[C]):
         return found
 
     async def _open(self, factory: StoreFactory[C, S]) -> S:
-        connection = await self._connection.get()
-        if self.life is Life.NOT_OPENED:
-            self.life = Life.OPEN
-        return await factory.open(connection)
+        return await factory.open(await self.connection())
 
     async def run(
         self, factory: StoreFactory[C, S], work: Callable[[S], Coroutine[Any, Any, T]]
@@ -87,7 +84,10 @@ class Host(Generic[C]):
         return len(self._stores)
 
     async def connection(self) -> C:
-        return await self._connection.get()
+        connection = await self._connection.get()
+        if self.life is Life.NOT_OPENED:
+            self.life = Life.OPEN
+        return connection
 
     async def close_store(self, factory: StoreFactory[C, Any]) -> None:
         """Waits for the service's running calls, and closes its store. The next call opens
@@ -101,7 +101,7 @@ class Host(Generic[C]):
             await store.close()
 
     async def settle(self) -> None:
-        """Call this before `close`: one store may have pending data for another."""
+        """Call this before `close`: one store may still have data for another."""
         for entry in list(self._stores.values()):
             if entry.opened.value is not None:
                 await entry.opened.value.settle()

@@ -2,7 +2,7 @@
 
 The asynchronous Cosmos client belongs to one event loop, while ADK applications have many
 (`Runner.run()` makes one per call) or none yet when the service is built. So the client, its
-caches and its background work live here, and callers hand over a coroutine and wait.
+caches and its background work live here, and callers submit a coroutine and wait.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class IoThread:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         call = _Call(work, loop, done)
-        thread = self._hand_over(call)
+        thread = self._submit(call)
         if grace is not None:
             return await finish(done, grace)
         try:
@@ -65,7 +65,7 @@ class IoThread:
                 thread.loop.call_soon_threadsafe(call.cancel)
             raise
 
-    def _hand_over(self, call: _Call) -> _Thread:
+    def _submit(self, call: _Call) -> _Thread:
         while True:
             thread = self._thread()
             if thread.take(call):
@@ -94,7 +94,7 @@ class IoThread:
         of anything. The end of the process waits for what is still being written."""
         thread = self._leave()
         if thread is not None:
-            thread.begin_to_stop()
+            thread.request_stop()
 
     def _leave(self) -> _Thread | None:
         # Without the lock: the garbage collector may run on the thread that holds it.
@@ -125,17 +125,17 @@ class _Thread:
                 self.loop.call_soon_threadsafe(call.start, self)
             return not ended
 
-    def begin_to_stop(self) -> None:
+    def request_stop(self) -> None:
         with contextlib.suppress(RuntimeError):  # it has ended already
-            self.loop.call_soon_threadsafe(self._begin_to_end)
+            self.loop.call_soon_threadsafe(self._begin_shutdown)
 
-    def _begin_to_end(self) -> None:
+    def _begin_shutdown(self) -> None:
         # Only once: a second request while the loop ends would leave a task that never runs.
         if self._ending is None:
-            self._ending = self.loop.create_task(self._wind_up())
+            self._ending = self.loop.create_task(self._shut_down())
 
     def stop(self) -> None:
-        self.begin_to_stop()
+        self.request_stop()
         if self._thread is not threading.current_thread():
             self._thread.join(3 * CLOSE_TIMEOUT)
 
@@ -150,14 +150,14 @@ class _Thread:
             self.loop.close()
             _running.discard(self)
 
-    async def _wind_up(self) -> None:
+    async def _shut_down(self) -> None:
         # While all stores are open: at the end of the process, none may be able to reopen.
         await self.host.settle()
         with self._guard:
             if self.host.life.ended:
                 return
             self.host.life = Life.CLOSING
-        await asyncio.sleep(0)  # calls that were handed over before begin
+        await asyncio.sleep(0)  # calls that were submitted before start
         try:
             if self.calls:
                 await asyncio.wait(self.calls, timeout=CLOSE_TIMEOUT)
@@ -176,10 +176,10 @@ _running: set[_Thread] = set()
 
 @atexit.register
 def _stop_all() -> None:
-    """ADK never calls close(), so the end of the process writes what is pending."""
+    """ADK never calls close(), so the end of the process finishes the background writes."""
     threads = [thread for thread in _running.copy() if thread.pid == os.getpid()]
     for thread in threads:
-        thread.begin_to_stop()
+        thread.request_stop()
     for thread in threads:
         thread.stop()
 

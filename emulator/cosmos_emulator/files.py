@@ -30,7 +30,7 @@ class Connection(sqlite3.Connection):
     about that since Python 3.13.
 
     It uses neither weakref.finalize nor atexit: they would run before services that were made
-    earlier have written their pending data.
+    earlier have written their data.
     """
 
     def __del__(self) -> None:

@@ -14,6 +14,7 @@ from azure.cosmos import CosmosClient, PartitionKey
 from cosmos_emulator import Emulator
 from cosmosservice import cli as package
 from cosmosservice.cli import versions
+from tests.support.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -45,7 +46,33 @@ def test_doctor_says_which_container_is_missing_and_what_to_do(command):
     assert "cosmosservice init" in missing["advice"]
 
 
-def test_doctor_recognises_a_wrong_partition_key_and_dear_indexing(command):
+def test_doctor_says_of_an_embedded_file_that_containers_are_created_at_their_first_use(
+    command, conversation
+):
+    shown = command("doctor", "--json")
+    assert shown.code == 0
+    memories = findings(shown)["container memories"]
+    assert memories["status"] == "warn"
+    assert memories["found"] == "the file has no container 'memories' yet"
+    assert memories["advice"].startswith("The service creates it at its first use.")
+    for word in ("Entra", "Bicep", "deploy"):
+        assert word not in shown.out
+
+
+def test_doctor_says_of_an_account_how_containers_are_created(command, monkeypatch):
+    with Emulator() as emulator, serving(emulator) as endpoint:
+        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client.create_database("adk")
+        monkeypatch.setenv("COSMOSDB_ENDPOINT", endpoint)
+        monkeypatch.setenv("COSMOSDB_KEY", emulator.key)
+        monkeypatch.setenv("COSMOSDB_DATABASE", "adk")
+        shown = command("doctor", "--json")
+    memories = findings(shown)["container memories"]
+    assert "Bicep" in memories["found"]
+    assert memories["advice"] == "Run `cosmosservice init`, or deploy/."
+
+
+def test_doctor_recognises_a_wrong_partition_key_and_expensive_indexing(command):
     with Emulator("store.db") as emulator:
         client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
         database = client.create_database("adk")

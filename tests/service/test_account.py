@@ -11,7 +11,7 @@ import pytest
 from azure.cosmos.aio import CosmosClient
 
 from cosmos_emulator import Emulator
-from cosmosservice import CosmosAccount, CosmosSessionService
+from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
 from cosmosservice.adk import session_service
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import ConfigurationError
@@ -100,6 +100,15 @@ async def test_two_services_of_one_uri_share_an_account(tmp_path, monkeypatch):
     assert len(io_threads()) == before
 
 
+def test_services_of_one_uri_with_different_options_share_no_account(tmp_path):
+    uri = f"cosmosdb://embedded/{tmp_path}/agent.db"
+    patient = CosmosSessionService(uri=uri, timeout=60)
+    assert CosmosMemoryService(uri=uri, timeout=60).account is patient.account
+    hurried = CosmosMemoryService(uri=uri, timeout=5)
+    assert hurried.account is not patient.account
+    assert hurried.account.settings.timeout == 5
+
+
 async def test_options_reach_the_client(emulator):
     seen = []
     account = CosmosAccount.embedded(
@@ -164,7 +173,7 @@ async def test_a_client_of_the_application_stays_on_its_loop(emulator):
         await account.close()
 
 
-def test_contradictions_are_told(emulator):
+def test_contradictory_options_are_refused(emulator):
     account = CosmosAccount.embedded(emulator)
     with pytest.raises(ConfigurationError, match="give that to the account"):
         CosmosSessionService(account=account, endpoint="embedded::memory:")

@@ -348,9 +348,9 @@ def test_however_often_a_thread_is_told_to_stop_it_winds_up_once(emulator, monke
     asyncio.run(service.create_session(**WHO))
     thread = service.account._io._current
     ends = []
-    wind_up = thread._wind_up
-    monkeypatch.setattr(thread, "_wind_up", lambda: ends.append("end") or wind_up())
+    shut_down = thread._shut_down
+    monkeypatch.setattr(thread, "_shut_down", lambda: ends.append("end") or shut_down())
     for _ in range(3):
-        thread.begin_to_stop()
+        thread.request_stop()
     thread.stop()
     assert ends == ["end"]
