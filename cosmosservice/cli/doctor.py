@@ -101,8 +101,8 @@ def _connection_advice(settings: Settings, error: CosmosServiceError) -> str:
     host = urlsplit(settings.endpoint).hostname
     if isinstance(error, UnavailableError) and "TLS" not in str(error):
         return (
-            f"Check that {host} is spelled correctly and can be reached from here: name server, proxy,"
-            " and the account's firewall (Networking in the portal)."
+            f"Check that {host} is spelled correctly and can be reached from here: name server,"
+            " proxy, and the account's firewall (Networking in the portal)."
         )
     if not isinstance(error, AuthenticationError):
         return ""  # the message says what to do

@@ -9,8 +9,9 @@ from typing import Any
 from google.adk.events.event import Event
 
 from .classes import class_named, full_name, is_set_up
+from .codecs import Child
 from .lenient import validated
-from .models import Child, Decoders, plan
+from .models import Decoders, plan
 from .tags import CLASS
 from .text import from_json, to_json
 from .values import Lost, decode_dict, decode_value, decoder, encoder, warn_of

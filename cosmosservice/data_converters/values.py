@@ -22,9 +22,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from .classes import class_named, follows_schema, full_name, is_set_up
+from .codecs import Child
 from .containers import BUILDERS, CONTAINERS
 from .lenient import validated
-from .models import Child, plan
+from .models import plan
 from .objects import PRIVATE, NotAnObject, encode_object, restore_object, restore_value
 from .scalars import DECODERS, ENCODERS
 from .simple import simplified

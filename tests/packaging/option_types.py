@@ -1,4 +1,4 @@
-"""Mistakes in options that a type checker finds. `make types` fails if one is no longer an error."""
+"""Wrong options that a type checker finds. `make types` fails if one is no longer an error."""
 
 from cosmosservice import (
     CosmosAccount,
