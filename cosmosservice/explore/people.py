@@ -12,9 +12,10 @@ from aiohttp import web
 from google.adk.errors.input_validation_error import InputValidationError
 
 from cosmosservice.explore.addresses import number_of, user_of
-from cosmosservice.explore.catalogue import Catalogue, Search
+from cosmosservice.explore.catalogue import Search
 from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
 from cosmosservice.explore.past import compared, shown
+from cosmosservice.explore.reads import Reads
 from cosmosservice.explore.texts import visible
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import memory_of
@@ -23,10 +24,7 @@ from cosmosservice.sessions.store.keys import SessionKey
 if TYPE_CHECKING:
     from google.adk.memory.memory_entry import MemoryEntry
 
-    from cosmosservice.cosmos_session_service import CosmosSessionService
-    from cosmosservice.explore.companions import Companions
     from cosmosservice.explore.files import Files
-    from cosmosservice.explore.rendering import Rendering
 
 _MEMORIES: Final = 10
 _SESSIONS: Final = 10
@@ -40,21 +38,7 @@ class Memory:
     blocks: list[Block]
 
 
-class People:
-    """Pages that only read."""
-
-    def __init__(
-        self,
-        service: CosmosSessionService,
-        catalogue: Catalogue,
-        companions: Companions,
-        rendering: Rendering,
-    ) -> None:
-        self._service = service
-        self._catalogue = catalogue
-        self._companions = companions
-        self._rendering = rendering
-
+class People(Reads):
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get("/user", self.user),

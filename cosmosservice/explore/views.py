@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -10,34 +11,20 @@ from aiohttp import web
 from cosmosservice.explore.addresses import number_of, search_of, session_of
 from cosmosservice.explore.conversation import turns
 from cosmosservice.explore.past import Past, compared, shown
+from cosmosservice.explore.reads import Reads
 from cosmosservice.explore.rendering import session_parameters, url
 from cosmosservice.explore.session_log import PAGE, Head, LogPage, SessionLog
 from cosmosservice.explore.texts import counted, whole_text
 from cosmosservice.sessions.store.documents import DELETED
 
 if TYPE_CHECKING:
-    from cosmosservice.cosmos_session_service import CosmosSessionService
-    from cosmosservice.explore.catalogue import Catalogue
-    from cosmosservice.explore.companions import Companions
-    from cosmosservice.explore.rendering import Rendering
     from cosmosservice.sessions.store.keys import SessionKey
 
 
-class Views:
-    """Pages that only read."""
-
-    def __init__(
-        self,
-        service: CosmosSessionService,
-        catalogue: Catalogue,
-        companions: Companions,
-        rendering: Rendering,
-    ) -> None:
-        self._service = service
-        self._catalogue = catalogue
-        self._companions = companions
-        self._rendering = rendering
-        self._past = Past(service)
+class Views(Reads):
+    @cached_property
+    def _past(self) -> Past:
+        return Past(self._service)
 
     def routes(self) -> list[web.RouteDef]:
         return [

@@ -127,8 +127,8 @@ def log_of(session: Session, state: Scoped) -> list[Record]:
     Some services fold differently: a None deletes the key, or a dict is merged into a dict.
     """
     records = [_record(event) for event in session.events]
-    told = fold(State(), records).inline
-    wrong = [name for name, value in told.items() if state.session.get(name) != value]
+    folded = fold(State(), records).inline
+    wrong = [name for name, value in folded.items() if state.session.get(name) != value]
     if wrong:
         delta: dict[str, Any] = {name: session.state.get(name) for name in wrong}
         correction = Event(

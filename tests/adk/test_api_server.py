@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 import cosmosservice.adk  # noqa: F401
 from cosmos_emulator import Emulator
 from tests.support.adk import ADK
+from tests.support.raw import raw_client
 
 AGENTS = Path(__file__).parents[2] / "examples" / "agents"
 SESSIONS = "/apps/greeter/users/ann/sessions"
@@ -33,10 +34,9 @@ def server(tmp_path: Path, monkeypatch) -> Iterator[TestClient]:
 
 def stored_sessions(path: Path) -> dict[str, dict]:
     """The session documents as stored in the file."""
-    from azure.cosmos import CosmosClient
 
     with Emulator(path) as emulator:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         container = client.get_database_client("adk").get_container_client("sessions")
         return {
             document["session_id"]: document

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from azure.cosmos import CosmosClient
 
 from cosmos_emulator import Emulator
-from tests.support.raw import RawContainer
+from tests.support.raw import RawContainer, raw_client
 
 WHERE = ("--app", "shop", "--user", "ada", "--session", "first")
 
@@ -92,7 +91,7 @@ def test_a_session_without_artifacts_says_so(command, saved):
 
 def test_get_of_a_damaged_artifact_says_so_and_leaves_no_file(command, saved, folder):
     with Emulator("store.db") as emulator:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         pieces = RawContainer(
             client.get_database_client("adk").get_container_client("artifacts"), "scope"
         )

@@ -5,7 +5,6 @@ import json
 import sqlite3
 
 import pytest
-from azure.cosmos import CosmosClient
 from google.adk.sessions import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
@@ -14,7 +13,7 @@ from cosmosservice import CosmosSessionService
 from cosmosservice.cli.migrate import Migration
 from cosmosservice.sessions.importing import Importer
 from tests.cli.conftest import said
-from tests.support.raw import raw_store
+from tests.support.raw import raw_client, raw_store
 
 SOURCE, TARGET = "sqlite:///source.db", "cosmosdb://embedded/target.db"
 
@@ -217,7 +216,7 @@ def test_copied_sessions_can_be_rebuilt_from_the_log_alone(command, source):
 def tamper(change):
     """Changes the first event document in the target, without the service."""
     with Emulator("target.db") as emulator:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         container = client.get_database_client("adk").get_container_client("events")
         query = "SELECT * FROM c WHERE c.session_id = 'late' AND c.seq = 1"
         (document,) = container.query_items(query, partition_key="late")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
-from azure.cosmos import CosmosClient, PartitionKey
+from azure.cosmos import PartitionKey
 
 from cosmos_emulator import Emulator
 from cosmosservice import cli as package
 from cosmosservice.cli import versions
+from tests.support.raw import raw_client
 from tests.support.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -61,7 +62,7 @@ def test_doctor_says_of_an_embedded_file_that_containers_are_created_at_their_fi
 
 def test_doctor_says_of_an_account_how_containers_are_created(command, monkeypatch):
     with Emulator() as emulator, serving(emulator) as endpoint:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         client.create_database("adk")
         monkeypatch.setenv("COSMOSDB_ENDPOINT", endpoint)
         monkeypatch.setenv("COSMOSDB_KEY", emulator.key)
@@ -74,7 +75,7 @@ def test_doctor_says_of_an_account_how_containers_are_created(command, monkeypat
 
 def test_doctor_recognises_a_wrong_partition_key_and_expensive_indexing(command):
     with Emulator("store.db") as emulator:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         database = client.create_database("adk")
         database.create_container("sessions", PartitionKey("/id"))
         database.create_container("events", PartitionKey("/session_id"))
@@ -103,7 +104,7 @@ def test_doctor_fails_on_versions_that_are_not_supported(command, monkeypatch, p
 
 def test_init_update_repairs_ttl_and_indexing_and_nothing_else(command):
     with Emulator("store.db") as emulator:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         database = client.create_database("adk")
         mine = {"includedPaths": [{"path": "/mine/?"}], "excludedPaths": [{"path": "/*"}]}
         unique = {"uniqueKeys": [{"paths": ["/mine"]}]}
@@ -124,7 +125,7 @@ def test_init_update_repairs_ttl_and_indexing_and_nothing_else(command):
     assert {each["status"] for each in found.values()} == {"ok"}
     assert "Repaired" not in command("init", "--update").err
     with Emulator("store.db") as emulator:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         there = client.get_database_client("adk").get_container_client("sessions").read()
     assert {"path": "/mine/?"} in there["indexingPolicy"]["includedPaths"]
     assert there["uniqueKeyPolicy"]["uniqueKeys"] == unique["uniqueKeys"]
@@ -132,7 +133,7 @@ def test_init_update_repairs_ttl_and_indexing_and_nothing_else(command):
 
 def test_init_update_says_what_cannot_be_changed(command):
     with Emulator("store.db") as emulator:
-        client = CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport())
+        client = raw_client(emulator)
         client.create_database("adk").create_container("sessions", PartitionKey("/id"))
     shown = command("init", "--update")
     assert shown.code == 2

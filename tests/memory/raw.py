@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from azure.cosmos import CosmosClient
-
 from cosmos_emulator import Emulator
-from tests.support.raw import RawContainer
+from tests.support.raw import RawContainer, raw_client
 
 
 def documents_of(
     emulator: Emulator, *, database: str = "adk", container: str = "memories"
 ) -> list[dict[str, Any]]:
-    """Through the emulator's own transport, so that injected faults do not reach these requests."""
-    with CosmosClient(
-        emulator.endpoint,
-        credential=emulator.key,
-        transport=emulator.transport(),
-        enable_endpoint_discovery=False,
-    ) as client:
+    with raw_client(emulator) as client:
         proxy = client.get_database_client(database).get_container_client(container)
         return RawContainer(proxy, "owner").all()
 

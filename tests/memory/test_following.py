@@ -16,6 +16,7 @@ from cosmosservice.cli.commands import cli
 from cosmosservice.errors import UnavailableError
 from tests.memory.raw import documents_of, memories_of
 from tests.support.adk import event
+from tests.support.raw import raw_client
 
 ADA = {"app_name": "shop", "user_id": "ada"}
 
@@ -197,17 +198,7 @@ def test_the_purge_of_a_predecessor_leaves_the_session_that_has_its_name():
 def test_a_position_in_another_container_is_explained():
     say("One")
     follow()
-    from azure.cosmos import CosmosClient
-
-    with (
-        Emulator("store.db") as emulator,
-        CosmosClient(
-            emulator.endpoint,
-            credential=emulator.key,
-            transport=emulator.transport(),
-            enable_endpoint_discovery=False,
-        ) as client,
-    ):
+    with Emulator("store.db") as emulator, raw_client(emulator) as client:
         client.get_database_client("adk").delete_container("events")
     say("Two", session_id="t")
     wrong = follow()

@@ -10,12 +10,12 @@ import warnings
 import pytest
 from azure.cosmos.aio import CosmosClient
 
-from cosmos_emulator import Emulator
 from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
 from cosmosservice.adk import session_service
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import ConfigurationError
 from tests.support.adk import event, reload
+from tests.support.raw import raw_client
 from tests.support.serving import serving
 
 WHO = {"app_name": "app", "user_id": "user"}
@@ -189,28 +189,9 @@ async def test_an_account_makes_the_containers_of_any_definitions(emulator):
     account = CosmosAccount.embedded(emulator)
     await account.open_containers(CONTAINERS)
     await account.close()
-    with CosmosAccountReader(emulator) as names:
-        assert names >= {each.default_name for each in CONTAINERS}
-
-
-class CosmosAccountReader:
-    """The names of the existing containers."""
-
-    def __init__(self, emulator: Emulator) -> None:
-        from azure.cosmos import CosmosClient as SyncClient
-
-        self._client = SyncClient(
-            emulator.endpoint,
-            emulator.key,
-            transport=emulator.transport(),
-            enable_endpoint_discovery=False,
-        )
-
-    def __enter__(self) -> set[str]:
-        return {each["id"] for each in self._client.get_database_client("adk").list_containers()}
-
-    def __exit__(self, *_: object) -> None:
-        self._client.__exit__(None, None, None)
+    with raw_client(emulator) as client:
+        names = {each["id"] for each in client.get_database_client("adk").list_containers()}
+    assert names >= {each.default_name for each in CONTAINERS}
 
 
 async def test_a_forgotten_account_ends_its_thread(emulator):

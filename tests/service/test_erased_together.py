@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from azure.cosmos import CosmosClient
 from google.genai import types
 
 from cosmosservice import (
@@ -16,6 +15,7 @@ from cosmosservice import (
 )
 from cosmosservice.errors import AuthenticationError
 from tests.support.adk import event
+from tests.support.raw import raw_client
 
 WHO = {"app_name": "app", "user_id": "user"}
 SECRET = "the-secret-word"
@@ -93,12 +93,7 @@ async def test_no_document_holds_what_was_erased(emulator):
         (sessions, *_) = services = await fill(account, "s")
         await sessions.purge_user(**WHO, include_state=True)
         assert services
-    client = CosmosClient(
-        emulator.endpoint,
-        emulator.key,
-        transport=emulator.transport(),
-        enable_endpoint_discovery=False,
-    )
+    client = raw_client(emulator)
     database = client.get_database_client("adk")
     names = {each["id"] for each in database.list_containers()}
     assert names == {"sessions", "events", "memories", "artifacts"}

@@ -25,6 +25,7 @@ from cosmosservice.errors import (
     UnavailableError,
 )
 from tests.support.adk import event, reload
+from tests.support.raw import raw_client
 
 WHO = {"app_name": "app", "user_id": "user"}
 WRONG_KEY = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXkgd3Jvbmcga2V5IQ=="
@@ -119,7 +120,7 @@ async def test_a_missing_container_is_named(emulator):
 
 async def test_a_container_that_vanishes_is_named(service, emulator):
     session = await service.create_session(**WHO)
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         client.get_database_client("adk").delete_container("events")
     with pytest.raises(ContainerMismatchError, match="events"):
         await service.append_event(session, event("x"))
@@ -128,7 +129,7 @@ async def test_a_container_that_vanishes_is_named(service, emulator):
 async def test_a_container_with_another_partition_key_is_refused(emulator):
     from azure.cosmos import PartitionKey
 
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         database = client.create_database("adk")
         database.create_container("events", PartitionKey("/user_id"))
     service = CosmosSessionService.embedded(emulator)
@@ -140,7 +141,7 @@ async def test_a_container_with_another_partition_key_is_refused(emulator):
 async def test_a_costly_container_is_used_with_a_word_of_advice(emulator, caplog):
     from azure.cosmos import PartitionKey
 
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         database = client.create_database("adk")
         database.create_container("events", PartitionKey("/session_id"))
     async with CosmosSessionService.embedded(emulator) as service:
@@ -273,17 +274,6 @@ def test_every_exception_of_ours_has_one_root():
     adk = {"AlreadyExistsError", "SessionNotFoundError", "StaleSessionError"}
     for each in ours:
         assert issubclass(each, CosmosServiceError) or each.__name__ in adk
-
-
-def emulator_client(emulator):
-    from azure.cosmos import CosmosClient
-
-    return CosmosClient(
-        emulator.endpoint,
-        credential=emulator.key,
-        transport=emulator.transport(),
-        enable_endpoint_discovery=False,
-    )
 
 
 async def test_a_state_with_keys_that_are_no_strings_is_refused(service, emulator):

@@ -8,11 +8,11 @@ import uuid
 from contextlib import asynccontextmanager
 
 import pytest
-from azure.cosmos import CosmosClient
 
 from cosmos_emulator import Emulator, Replicas
 from cosmosservice import CosmosSessionService, InvalidIdError, UnavailableError
 from tests.support.adk import event
+from tests.support.raw import raw_client
 
 EVENTS = "events"  # the default name
 HOUR = 3600
@@ -603,7 +603,7 @@ async def test_a_fork_tells_its_copies_as_events_of_the_new_session(service):
 async def test_documents_of_others_in_the_container_are_passed_over(service, emulator):
     session = await service.create_session(**name(0))
     await say(service, session, "x")
-    with CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport()) as client:
+    with raw_client(emulator) as client:
         database = client.get_database_client(service._account.settings.database)
         container = database.get_container_client(EVENTS)
         container.create_item({"id": "foreign", "session_id": "s 0", "app_name": "app"})

@@ -62,13 +62,17 @@ class Raw:
         return any(text in str(body) for body in self.everything())
 
 
-@contextlib.contextmanager
-def raw_store(emulator: Emulator, database: str = "adk") -> Iterator[Raw]:
-    """Through the emulator's own transport, so that injected faults do not reach these requests."""
-    with CosmosClient(
+def raw_client(emulator: Emulator) -> CosmosClient:
+    """Uses the emulator's own transport, so that injected faults do not reach its requests."""
+    return CosmosClient(
         emulator.endpoint,
         credential=emulator.key,
         transport=emulator.transport(),
         enable_endpoint_discovery=False,
-    ) as client:
+    )
+
+
+@contextlib.contextmanager
+def raw_store(emulator: Emulator, database: str = "adk") -> Iterator[Raw]:
+    with raw_client(emulator) as client:
         yield Raw(client, database)

@@ -10,9 +10,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from azure.cosmos import CosmosClient
-
 from cosmos_emulator import Emulator
+from tests.support.raw import raw_client
 
 WRITER = pathlib.Path(__file__).with_name("writer.py")
 
@@ -101,7 +100,7 @@ def check_file(path: pathlib.Path, ledger: Ledger, running: int) -> list[str]:
     """Opens the file as the next start would."""
     with (
         Emulator(path) as emulator,
-        CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport()) as client,
+        raw_client(emulator) as client,
     ):
         container = client.get_database_client("db").get_container_client("c")
         found = container.query_items(

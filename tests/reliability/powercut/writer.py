@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 
-from azure.cosmos import CosmosClient, PartitionKey
+from azure.cosmos import PartitionKey
 
 from cosmos_emulator import Emulator
+from tests.support.raw import raw_client
 
 
 def say(*what: object) -> None:
@@ -23,7 +24,7 @@ def say(*what: object) -> None:
 def main(path: str, first: int, writes: int) -> None:
     with (
         Emulator(path) as emulator,
-        CosmosClient(emulator.endpoint, emulator.key, transport=emulator.transport()) as client,
+        raw_client(emulator) as client,
     ):
         database = client.create_database_if_not_exists("db")
         container = database.create_container_if_not_exists("c", PartitionKey("/pk"))
