@@ -116,7 +116,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if isinstance(results, bool) or not isinstance(results, int) or results < 1:
-            raise ConfigurationError("results is a number of memories, at least 1.")
+            raise ConfigurationError("results must be a number of memories, at least 1.")
         self._results = results
         self._ttl = check_ttl(ttl)
         settings = self._take_account(

@@ -123,12 +123,12 @@ class CosmosSessionService(
           allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if on_conflict not in ("raise", "rebase"):
-            raise ConfigurationError("on_conflict is 'raise' or 'rebase'.")
+            raise ConfigurationError("on_conflict must be 'raise' or 'rebase'.")
         check_ttl(ttl)
         if recent_events is not None and recent_events < 0:
-            raise ConfigurationError("recent_events is a number of events, or None for all.")
+            raise ConfigurationError("recent_events must be a number of events, or None for all.")
         if memory is not None and not isinstance(memory, SessionMemory):
-            raise ConfigurationError("memory is a CosmosMemoryService.")
+            raise ConfigurationError("memory must be a CosmosMemoryService.")
         self._ttl = ttl
         self._memory = memory
         self._recent_events = recent_events
@@ -154,7 +154,7 @@ class CosmosSessionService(
         if since_compaction is None:
             since_compaction = settings.since_compaction
         if since_compaction and recent_events is not None:
-            raise ConfigurationError("recent_events and since_compaction exclude each other.")
+            raise ConfigurationError("recent_events and since_compaction cannot be combined.")
         self._since_compaction = since_compaction
         self._stores = SessionStores(
             settings,

@@ -122,7 +122,7 @@ class CosmosAccount:
         if client is not None:
             if any(each is not None for each in (endpoint, credential, uri)) or client_options:
                 raise ConfigurationError(
-                    "client is complete: give no endpoint, credential, uri or client_options."
+                    "client cannot be combined with endpoint, credential, uri or client_options."
                 )
             endpoint = client.client_connection.url_connection
         self.settings = _settings or Settings.given(

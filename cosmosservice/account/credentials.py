@@ -28,7 +28,7 @@ def asynchronous(credential: Any) -> Any:
     get = getattr(credential, "get_token_info", None) or getattr(credential, "get_token", None)
     if get is None:
         raise ConfigurationError(
-            "credential is a key (str) or a token credential of azure-core, such as"
+            "credential must be a key (str) or a token credential of azure-core, such as"
             f" azure.identity.DefaultAzureCredential; not a {type(credential).__name__}."
         )
     return credential if inspect.iscoroutinefunction(get) else _ThreadedCredential(credential)

@@ -54,4 +54,4 @@ class ConnectionOptions:
 
     def __post_init__(self) -> None:
         if self.ensure not in (None, "create", "verify", "never"):
-            raise ConfigurationError("ensure is 'create', 'verify' or 'never'.")
+            raise ConfigurationError("ensure must be 'create', 'verify' or 'never'.")

@@ -42,8 +42,8 @@ class AccountService(Generic[S]):
         given = [name for name, value in options.items() if value not in (None, False)]
         if given:
             raise ConfigurationError(
-                f"The service was given an account, and {', '.join(sorted(given))} besides: give"
-                " that to the account."
+                f"account cannot be combined with {', '.join(sorted(given))}: pass them to the"
+                " account."
             )
         self._account = account
         return account.settings.with_containers(**containers)

@@ -70,7 +70,7 @@ def _key(value: SecretStr) -> SecretStr:
     except (binascii.Error, ValueError):
         decoded = b""
     if not decoded:
-        raise ValueError("is not base64: copy the account's primary key again, whole")
+        raise ValueError("is not base64: copy the account's complete primary key again")
     return value
 
 

@@ -176,5 +176,5 @@ async def sweep(uri: str | None, *, as_json: bool) -> None:
 def _missing(artifact: dict[str, Any]) -> Problem:
     return Problem(
         f"There is no artifact {artifact['filename']!r} there, or not this version of it."
-        " `cosmosservice artifacts list` shows those that are there."
+        " `cosmosservice artifacts list` shows the existing ones."
     )

@@ -1,4 +1,4 @@
-"""`cosmosservice artifacts …`: look at artifacts, get them, put them, delete them."""
+"""`cosmosservice artifacts …`: list, read, save and delete artifacts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def some_scope(command: Command) -> Command:
     app = click.option("--app", "app_name", required=True, help="Name of the app.")
     user = click.option("--user", "user_id", required=True, help="Id of the user.")
     session = click.option(
-        "--session", "session_id", help="Id of the session; not needed for user: names."
+        "--session", "session_id", help="Id of the session. Not needed for user: names."
     )
     return app(user(session(uri_option(command))))
 
 
 one_version = click.option(
-    "--version", type=click.IntRange(0), help="This one instead of the latest."
+    "--version", type=click.IntRange(0), help="Version to read. Default: the latest."
 )
 name_argument = click.argument("filename", metavar="NAME")
 
 
 @click.group()
 def artifacts() -> None:
-    """Look at artifacts, get them, put them, delete them."""
+    """List, read, save and delete artifacts."""
 
 
 @artifacts.command("list", epilog=example("artifacts list --app greeter --user ada --session s1"))
@@ -64,7 +64,7 @@ def versions(uri: str | None, filename: str, as_json: bool, **scope: Any) -> Non
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file; without it, stdout.",
+    help="Output file. Default: stdout.",
 )
 def get(
     uri: str | None, filename: str, version: int | None, output: Path | None, **scope: Any
@@ -78,8 +78,8 @@ def get(
 @artifacts.command(epilog=example("artifacts put --app greeter --user ada --session s1 tea.png"))
 @some_scope
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--name", "filename", help="Of the artifact; without it, the file's own.")
-@click.option("--mime-type", help="Without it, guessed from the name.")
+@click.option("--name", "filename", help="Name of the artifact. Default: that of the file.")
+@click.option("--mime-type", help="Default: guessed from the name.")
 @json_option
 def put(
     uri: str | None,
@@ -99,9 +99,9 @@ def put(
 @artifacts.command(epilog=example("artifacts delete --app greeter --user ada --session s1 tea.png"))
 @some_scope
 @name_argument
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(uri: str | None, filename: str, yes: bool, **scope: Any) -> None:
-    """Delete an artifact, all its versions, for good."""
+    """Delete all versions of an artifact for good."""
     from cosmosservice.cli import artifact_work
 
     if not yes:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cosmosservice.cli.doctor import Finding
 
 SERVICES_PY = """\
-# Teaches ADK the scheme cosmosdb:// of --session_service_uri, --memory_service_uri and
+# Registers the scheme cosmosdb:// for --session_service_uri, --memory_service_uri and
 # --artifact_service_uri.
 import cosmosservice.adk  # noqa: F401
 """
@@ -136,12 +136,12 @@ def _finding(finding: Finding) -> Folded:
     "--print",
     "form",
     type=click.Choice(["az", "bicep"]),
-    help="Change nothing: print commands for somebody who has the rights.",
+    help="Change nothing: print commands or a template for an administrator.",
 )
 @click.option(
     "--update",
     is_flag=True,
-    help="Repair the TTL setting and the indexing policy of containers that are there.",
+    help="Repair the TTL setting and the indexing policy of existing containers.",
 )
 @uri_option
 def init(form: str | None, update: bool, uri: str | None) -> None:
@@ -182,7 +182,7 @@ async def _create(uri: str | None, *, update: bool) -> None:
 
 @cli.command("init-agent", epilog=example("init-agent my_agents"))
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--yaml", is_flag=True, help="services.yaml instead of services.py.")
+@click.option("--yaml", is_flag=True, help="Write services.yaml instead of services.py.")
 def init_agent(folder: Path, yaml: bool) -> None:
     """Register the scheme cosmosdb:// for the agents in DIR.
 
@@ -192,17 +192,17 @@ def init_agent(folder: Path, yaml: bool) -> None:
     name, text = ("services.yaml", SERVICES_YAML) if yaml else ("services.py", SERVICES_PY)
     if not folder.is_dir():
         raise UsageProblem(
-            f"There is no folder {folder}. DIR is the folder that your agents are in, or for"
-            " `adk run` the agent's own."
+            f"There is no folder {folder}. DIR is the folder that contains your agents, or for"
+            " `adk run` the agent's own folder."
         )
     path = folder / name
     if path.exists() and "cosmosservice.adk" not in path.read_text(encoding="utf-8"):
         raise Problem(f"{path} exists. Add to it:\n\n{text}")
     if path.exists():
-        click.echo(f"{path} knows cosmosdb:// already. Now:", err=True)
+        click.echo(f"{path} registers cosmosdb:// already. Now run:", err=True)
     else:
         path.write_text(text, encoding="utf-8")
-        click.echo(f"Wrote {path}. Now:", err=True)
+        click.echo(f"Wrote {path}. Now run:", err=True)
     click.echo(_adk_command(folder))
 
 
@@ -215,9 +215,14 @@ def _adk_command(folder: Path) -> str:
 
 
 @cli.command(epilog=example("explore --uri cosmosdb://embedded/sessions.db"))
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Default: a free one.")
-@click.option("--write", is_flag=True, help="Allow forks, and the erasure of users.")
-@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@click.option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on. Default: any free port.",
+)
+@click.option("--write", is_flag=True, help="Allow forking sessions and erasing users.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser. Print the address only.")
 @uri_option
 def explore(uri: str | None, port: int, write: bool, no_browser: bool) -> None:
     """Look at sessions in the browser, until Ctrl-C.
@@ -239,7 +244,7 @@ def explore(uri: str | None, port: int, write: bool, no_browser: bool) -> None:
 )
 @click.argument("source_uris", metavar="SOURCE_URI...", nargs=-1, required=True)
 @click.argument("target_uri")
-@click.option("--app", "apps", multiple=True, help="Only this app; may be given several times.")
+@click.option("--app", "apps", multiple=True, help="Only this app. Can be repeated.")
 @click.option("--dry-run", is_flag=True, help="Read everything, write nothing.")
 @json_option
 def migrate(

@@ -35,7 +35,7 @@ err = Console(stderr=True, highlight=False)
 
 
 class SessionName(NamedTuple):
-    """The three words that name a session."""
+    """The full name of a session."""
 
     app_name: str
     user_id: str
@@ -96,7 +96,7 @@ CONTROL = re.compile(
 uri_option = click.option(
     "--uri",
     metavar="URI",
-    help="cosmosdb://…; without it COSMOSDB_* of the environment and .env say where.",
+    help="cosmosdb://… Default: COSMOSDB_* from the environment or .env.",
 )
 interval_option = click.option(
     "--interval",
@@ -105,7 +105,7 @@ interval_option = click.option(
     type=click.FloatRange(0, min_open=True),
     help="Seconds between two reads.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="For scripts: JSON on stdout.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
 def example(*commands: str) -> str:
@@ -141,14 +141,16 @@ def interruptible(message: Callable[[], str]) -> Iterator[None]:
     raise Interrupted(f"Interrupted. {message()}")
 
 
-def to_go_on(words: Sequence[object], options: Mapping[str, object], uri: str | None) -> None:
+def print_continuation(
+    words: Sequence[object], options: Mapping[str, object], uri: str | None
+) -> None:
     """Prints the command that continues where this one ended. Options that are None or False are
     left out."""
     command = ["cosmosservice", *map(str, words)]
     for name, value in {"--uri": uri, **options}.items():
         if value not in (None, False):
             command += [name] if value is True else [name, str(value)]
-    err.print(f"To go on: {shlex.join(command)}", markup=False, soft_wrap=True)
+    err.print(f"To continue: {shlex.join(command)}", markup=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -156,7 +158,7 @@ def print_json(value: Any) -> None:
 
 
 def json_line(value: Any) -> str:
-    """Prints a value on one line, without characters that a terminal would interpret."""
+    """A value as JSON on one line, without characters that a terminal would interpret."""
     from cosmosservice.data_converters import to_json
 
     text = to_json(value).decode("utf-8", "backslashreplace")
@@ -190,6 +192,8 @@ def age(context: click.Context, parameter: click.Parameter, value: str) -> datet
     """`90d`, `12h`, `30m`, `45s`."""
     found = re.fullmatch(r"(\d+)([dhms])", value.strip())
     if found is None:
-        raise click.BadParameter("is a number and d, h, m or s: 30d, 12h.", context, parameter)
+        raise click.BadParameter(
+            "must be a number followed by d, h, m or s: 30d, 12h.", context, parameter
+        )
     unit = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}[found[2]]
     return datetime.timedelta(**{unit: int(found[1])})

@@ -56,7 +56,7 @@ async def follow(
             await watch.ready()
         except ValueError as wrong:
             raise UsageProblem(
-                f"{wrong} To read everything again, which stores nothing twice, say --since"
+                f"{wrong} To read everything again, which stores nothing twice, use --since"
                 " beginning."
             ) from None
         follower = _Follower(sessions, memory)

@@ -1,4 +1,4 @@
-"""`cosmosservice memory …`: search what was said, look at it, add to it, forget it."""
+"""`cosmosservice memory …`: search, list, add and delete memories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cosmosservice.cli.console import (
 
 
 def one_user(command: Command) -> Command:
-    """--app and --user, which together name one, and --uri."""
+    """--app and --user, and --uri."""
     app = click.option("--app", "app_name", required=True, help="Name of the app.")
     user = click.option("--user", "user_id", required=True, help="Id of the user.")
     return app(user(uri_option(command)))
@@ -37,26 +37,28 @@ def moment(
         return datetime.datetime.fromisoformat(value)
     except ValueError:
         raise click.BadParameter(
-            "is a date or a time in ISO 8601: 2026-05-01, 2026-05-01T10:30.", context, parameter
+            "must be a date or a time in ISO 8601: 2026-05-01, 2026-05-01T10:30.",
+            context,
+            parameter,
         ) from None
 
 
 @click.group()
 def memory() -> None:
-    """Search what was said, look at it, add to it, forget it."""
+    """Search, list, add and delete memories."""
 
 
 @memory.command(epilog=example('memory search --app greeter --user ada "favourite tea"'))
 @click.argument("query")
 @one_user
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1))
-@click.option("--session", "session_id", help="Only of this session.")
+@click.option("--session", "session_id", help="Only this session.")
 @click.option("--author", help="Only what this author said.")
-@click.option("--since", callback=moment, help="Only what was said then or later.")
-@click.option("--until", callback=moment, help="Only what was said then or before.")
+@click.option("--since", callback=moment, help="Only what was said at this time or later.")
+@click.option("--until", callback=moment, help="Only what was said at this time or earlier.")
 @json_option
 def search(uri: str | None, as_json: bool, **options: Any) -> None:
-    """Find what was said about QUERY, the best first, as an agent would."""
+    """Search memories as an agent would, best matches first."""
     from cosmosservice.cli import memory_work
 
     run(memory_work.search(uri, as_json=as_json, **options))
@@ -77,7 +79,7 @@ def list_(uri: str | None, app_name: str, user_id: str, limit: int, as_json: boo
 @click.argument("text")
 @one_user
 @click.option("--author", help="Who said it.")
-@click.option("--ttl", type=click.IntRange(1), help="Forget it after so many seconds.")
+@click.option("--ttl", type=click.IntRange(1), help="Delete it after this many seconds.")
 def add(
     uri: str | None, text: str, app_name: str, user_id: str, author: str | None, ttl: int | None
 ) -> None:
@@ -92,7 +94,7 @@ def add(
 @one_user
 @click.option("--session", "session_id", help="Erase all memories of this session.")
 @click.option("--all", "everything", is_flag=True, help="Erase all memories of the user.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def forget(
     uri: str | None,
     memory_id: str | None,
@@ -102,14 +104,14 @@ def forget(
     everything: bool,
     yes: bool,
 ) -> None:
-    """Forget one MEMORY, those of a session, or all of a user.
+    """Delete one MEMORY, those of a session, or all of a user.
 
-    A MEMORY does not come back when its session is added again.
+    A deleted MEMORY does not come back when its session is added again.
     """
     from cosmosservice.cli import memory_work
 
     if [memory_id is not None, session_id is not None, everything].count(True) != 1:
-        raise click.UsageError("Name one MEMORY, or a --session, or say --all.")
+        raise click.UsageError("Name one MEMORY, or give --session or --all.")
     if memory_id is not None:
         if not run(memory_work.forget(uri, app_name, user_id, memory_id)):
             sys.exit(FAILED)
@@ -124,13 +126,13 @@ def forget(
 
 @memory.command(epilog=example("memory follow --app greeter"))
 @click.option("--app", "app_name", required=True, help="Name of the app.")
-@click.option("--user", "user_id", help="Only of this user.")
-@click.option("--session", "session_id", help="Only of this session, with --user.")
-@click.option("--once", is_flag=True, help="Stop when everything that is there was added.")
+@click.option("--user", "user_id", help="Only this user.")
+@click.option("--session", "session_id", help="Only this session. Needs --user.")
+@click.option("--once", is_flag=True, help="Stop when all existing events are added.")
 @click.option(
     "--since",
     type=click.Choice(["beginning", "now"]),
-    help="Where to begin. Default: where it was, and the first time at the beginning.",
+    help="Where to begin. Default: where the last run stopped, or at the beginning.",
 )
 @interval_option
 @click.option(
@@ -147,23 +149,23 @@ def follow(uri: str | None, user_id: str | None, session_id: str | None, **optio
     from cosmosservice.cli import following
 
     if session_id is not None and user_id is None:
-        raise click.UsageError("A --session needs the --user that it belongs to.")
+        raise click.UsageError("--session needs --user: the user that the session belongs to.")
     with contextlib.suppress(KeyboardInterrupt):
         run(following.follow(uri, user_id, session_id, **options))
 
 
 @memory.command(epilog=example("memory embed --embedder my_agent.embedding:embed"))
-@click.option("--app", "app_name", help="Only of this app, with --user.")
-@click.option("--user", "user_id", help="Only of this user, with --app.")
+@click.option("--app", "app_name", help="Only this app. Needs --user.")
+@click.option("--user", "user_id", help="Only this user. Needs --app.")
 @click.option(
     "--embedder",
     required=True,
     metavar="MODULE:NAME",
-    help="The embedder of the service: my_agent.embedding:embed.",
+    help="The embedder of the service, such as my_agent.embedding:embed.",
 )
 @uri_option
 def embed(uri: str | None, app_name: str | None, user_id: str | None, embedder: str) -> None:
-    """Make missing vectors.
+    """Compute missing vectors.
 
     A vector is missing if the embedder failed when its memory was added.
     """

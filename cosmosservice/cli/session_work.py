@@ -22,9 +22,9 @@ from cosmosservice.cli.console import (
     counted,
     err,
     out,
+    print_continuation,
     print_json,
     settings_of,
-    to_go_on,
 )
 from cosmosservice.cli.layout import Folded, fits, print_rows
 from cosmosservice.cli.timeline import clean, moment, one_line, session_view
@@ -80,7 +80,7 @@ async def named(
     if len(found) > 1:
         which = "".join(f"\n  --app {each.app_name!r} --user {each.user_id!r}" for each in found)
         raise UsageProblem(
-            f"{len(found):,} sessions have the id {given.session_id!r}. Say which one:{which}"
+            f"{len(found):,} sessions have the id {given.session_id!r}. Name one of them:{which}"
         )
     return found[0]
 
@@ -90,7 +90,7 @@ async def existing(service: CosmosSessionService, name: SessionName) -> Session:
     if session is None:
         raise Problem(
             f"There is no session {name.session_id!r} of user {name.user_id!r} in app"
-            f" {name.app_name!r}. `cosmosservice sessions list` shows those that are there."
+            f" {name.app_name!r}. `cosmosservice sessions list` shows the existing ones."
         )
     return session
 
@@ -126,7 +126,7 @@ async def list_sessions(
     if following is not None:
         chosen = {"--app": app_name, "--user": user_id, "--deleted": deleted, "--json": as_json}
         options = {**chosen, "--limit": limit, "--continue": following}
-        to_go_on(["sessions", "list"], options, uri)
+        print_continuation(["sessions", "list"], options, uri)
 
 
 def _print_sessions(found: list[dict[str, Any]], now: float) -> None:

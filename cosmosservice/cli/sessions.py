@@ -22,15 +22,15 @@ from cosmosservice.cli.console import (
     uri_option,
 )
 
-some_app = click.option("--app", "app_name", help="Only of this app.")
-some_user = click.option("--user", "user_id", help="Only of this user.")
+some_app = click.option("--app", "app_name", help="Only this app.")
+some_user = click.option("--user", "user_id", help="Only this user.")
 a_point = "a revision, the id of an event, or a time such as 2026-05-01T10:30."
 
 
 def one_session(command: Command) -> Command:
     """SESSION, with --app and --user if its id is not unique, and --uri."""
-    app = click.option("--app", "app_name", help="The app, if several have a session of this id.")
-    user = click.option("--user", "user_id", help="The user, likewise.")
+    app = click.option("--app", "app_name", help="App name, if the id is not unique.")
+    user = click.option("--user", "user_id", help="User id, if the session's id is not unique.")
     session = click.argument("session_id", metavar="SESSION")
     return app(user(session(uri_option(command))))
 
@@ -47,11 +47,17 @@ def sessions() -> None:
 @sessions.command("list", epilog=example("sessions list --app greeter --limit 20"))
 @some_app
 @some_user
-@click.option("--deleted", is_flag=True, help="Those that `restore` can bring back.")
 @click.option(
-    "--limit", default=50, show_default=True, type=click.IntRange(1), help="How many at most."
+    "--deleted", is_flag=True, help="List deleted sessions instead. `restore` brings them back."
 )
-@click.option("--continue", "continuation", metavar="TOKEN", help="Go on where a list ended.")
+@click.option(
+    "--limit",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum number of sessions.",
+)
+@click.option("--continue", "continuation", metavar="TOKEN", help="Continue a previous list.")
 @uri_option
 @json_option
 def list_(uri: str | None, app_name: str | None, user_id: str | None, **options: Any) -> None:
@@ -63,7 +69,7 @@ def list_(uri: str | None, app_name: str | None, user_id: str | None, **options:
 
 @sessions.command(epilog=example("sessions show first --last 10"))
 @one_session
-@click.option("--at", metavar="POINT", help=f"As it was then: {a_point}")
+@click.option("--at", metavar="POINT", help=f"Show it as it was at {a_point}")
 @click.option("--last", metavar="N", type=click.IntRange(1), help="Only the last N events.")
 @json_option
 def show(uri: str | None, at: str | None, last: int | None, as_json: bool, **name: Any) -> None:
@@ -98,9 +104,11 @@ def diff(uri: str | None, first: str, second: str, as_json: bool, **name: Any) -
 
 @sessions.command(epilog=example("sessions fork first --at 12 --new-session second"))
 @one_session
-@click.option("--at", metavar="POINT", help=f"Up to there: {a_point}")
-@click.option("--new-session", "new_session_id", help="Its id; a new one if left out.")
-@click.option("--new-user", "new_user_id", help="For another user.")
+@click.option("--at", metavar="POINT", help=f"Copy the history up to {a_point}")
+@click.option(
+    "--new-session", "new_session_id", help="Id of the new session. Default: a generated one."
+)
+@click.option("--new-user", "new_user_id", help="User of the new session. Default: the same user.")
 @json_option
 def fork(
     uri: str | None,
@@ -135,14 +143,14 @@ def fork(
 @click.option(
     "--since",
     metavar="now|beginning|CONTINUATION",
-    help="Where to begin. Default: now, for a SESSION after its --last events.",
+    help="Where to begin. Default: now; for a SESSION, its --last events.",
 )
 @click.option(
     "--last",
     default=10,
     show_default=True,
     type=click.IntRange(0),
-    help="Events of the SESSION to begin with, without --since.",
+    help="Past events of the SESSION to show first, without --since.",
 )
 @interval_option
 @uri_option
@@ -151,12 +159,12 @@ def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: 
     """Follow new events of an app, until Ctrl-C.
 
     It follows an --app, a --user of it, or one SESSION. Deletes, restores and purges are shown too.
-    With --json every line has a continuation, which --since takes.
+    With --json every line has a continuation, which --since accepts.
     """
     from cosmosservice.cli import tailing
 
     if options["session_id"] is None and app_name is None:
-        raise click.UsageError("Name one SESSION, or an app: --app.")
+        raise click.UsageError("Name one SESSION, or give --app.")
     with contextlib.suppress(KeyboardInterrupt):
         run(tailing.tail(uri, app_name, user_id, **options))
 
@@ -164,8 +172,10 @@ def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: 
 @sessions.command(epilog=example("sessions export --app greeter -o greeter.jsonl"))
 @some_app
 @some_user
-@click.option("--session", "session_id", help="Only this one.")
-@click.option("-o", "--output", type=click.File("wb"), default="-", help="A file; else stdout.")
+@click.option("--session", "session_id", help="Only this session.")
+@click.option(
+    "-o", "--output", type=click.File("wb"), default="-", help="Output file. Default: stdout."
+)
 @uri_option
 def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
     """Write sessions to a file, without loss."""
@@ -202,7 +212,7 @@ def delete(uri: str | None, **name: Any) -> None:
 @sessions.command(epilog=example("sessions restore first"))
 @one_session
 def restore(uri: str | None, **name: Any) -> None:
-    """Bring a deleted session back as it was."""
+    """Restore a deleted session."""
     from cosmosservice.cli import session_work
 
     run(session_work.restore(uri, GivenName(**name)))
@@ -218,18 +228,20 @@ def restore(uri: str | None, **name: Any) -> None:
 @some_app
 @some_user
 @click.argument("session_id", metavar="[SESSION]", required=False)
-@click.option("--all", "whole_user", is_flag=True, help="All sessions of the user.")
-@click.option("--include-state", is_flag=True, help="With --all: the user's state as well.")
-@click.option("--deleted", is_flag=True, help="All deleted sessions, of --app or of all apps.")
+@click.option("--all", "whole_user", is_flag=True, help="Erase all sessions of the user.")
+@click.option("--include-state", is_flag=True, help="With --all: erase the user's state too.")
+@click.option(
+    "--deleted", is_flag=True, help="Erase all deleted sessions of --app, or of all apps."
+)
 @click.option(
     "--older-than",
     metavar="AGE",
     default="30d",
     show_default=True,
     callback=age,
-    help="With --deleted: deleted before that, such as 12h or 90d.",
+    help="With --deleted: only those deleted longer ago, such as 12h or 90d.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @uri_option
 @json_option
 def purge(
@@ -259,7 +271,7 @@ def purge(
     elif session_id is not None:
         work = purging.session(GivenName(app_name, user_id, session_id))
     elif app_name is None or user_id is None:
-        raise click.UsageError("Name the app and the user: --app, --user.")
+        raise click.UsageError("--all needs --app and --user.")
     else:
         work = purging.user(app_name, user_id, include_state=include_state)
     with interruptible(lambda: purging.interrupted):

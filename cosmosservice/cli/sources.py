@@ -109,7 +109,7 @@ def _known(path: str) -> set[Holds]:
         raise UsageProblem(f"{path} is a store of this service: cosmosdb://embedded/{path}.")
     if not holds:
         raise UsageProblem(
-            f"{path} holds nothing that is known here: it is not a file of ADK's"
+            f"{path} has nothing that can be copied: it is not a file of ADK's"
             " SqliteSessionService, DatabaseSessionService or SqliteMemoryService."
         )
     return holds

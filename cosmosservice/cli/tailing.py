@@ -13,8 +13,8 @@ from cosmosservice.cli.console import (
     SessionName,
     UsageProblem,
     out,
+    print_continuation,
     print_json,
-    to_go_on,
 )
 from cosmosservice.cli.session_work import existing, named, service_of
 from cosmosservice.cli.timeline import INDENT, event_view, event_views, one_line
@@ -64,7 +64,7 @@ async def tail(
         finally:
             words = ["sessions", "tail", *filter(None, [session_id])]
             names = {"--app": app_name, "--user": user_id}
-            to_go_on(words, {**names, "--since": watch.continuation or "now"}, uri)
+            print_continuation(words, {**names, "--since": watch.continuation or "now"}, uri)
 
 
 class _Screen:

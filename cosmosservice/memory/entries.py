@@ -170,7 +170,7 @@ def check_ttl(ttl: object) -> int | None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, int) or not 1 <= ttl <= LONGEST_TTL:
         raise ConfigurationError(
-            f"ttl is a number of seconds, at least 1 and at most {LONGEST_TTL}, or None."
+            f"ttl must be a number of seconds, at least 1 and at most {LONGEST_TTL}, or None."
             " Nothing was stored."
         )
     return ttl

@@ -24,13 +24,13 @@ def is_blank(session_id: str) -> bool:
 def seconds_of(name: str, value: datetime.datetime | float | None) -> float | None:
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
-            raise ValueError(f"{name} has no time zone: give it one, such as datetime.UTC.")
+            raise ValueError(f"{name} has no time zone: add one, such as datetime.UTC.")
         return value.timestamp()
     if value is None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
-        raise ValueError(f"{name} is a datetime, or a number of seconds since 1970.")
+        raise ValueError(f"{name} must be a datetime, or a number of seconds since 1970.")
     return float(value)
 
 
@@ -38,10 +38,10 @@ def part_of_title(title: str | None) -> str | None:
     if title is None or title == "":
         return None
     if not isinstance(title, str):
-        raise ValueError("title is the text to look for in the titles.")
+        raise ValueError("title must be the text to search for in the titles.")
     if title[0] in "*%" or title[-1] in "*%":
         raise ValueError(
-            "title is looked for literally, anywhere in the titles. There are no wildcards: leave"
+            "title is searched for literally, anywhere in the titles. There are no wildcards: leave"
             " out the * or % at its beginning or end."
         )
     return title
@@ -49,4 +49,4 @@ def part_of_title(title: str | None) -> str | None:
 
 def check_ttl(ttl: int | None) -> None:
     if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 1):
-        raise ConfigurationError("ttl is a number of seconds, at least 1, or None.")
+        raise ConfigurationError("ttl must be a number of seconds, at least 1, or None.")

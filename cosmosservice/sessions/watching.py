@@ -61,9 +61,9 @@ class SessionWatch(AsyncIterator[SessionChange]):
 
     def __init__(self, read: Read, scope: Scope, since: str, interval: float, follow: bool) -> None:
         if isinstance(interval, bool) or not isinstance(interval, int | float) or interval <= 0:
-            raise ValueError("interval is a number of seconds above 0.")
+            raise ValueError("interval must be a number of seconds above 0.")
         if not isinstance(since, str):
-            raise ValueError("since is a string: 'now', 'beginning' or a continuation.")
+            raise ValueError("since must be a string: 'now', 'beginning' or a continuation.")
         self._read, self._scope = read, scope
         self._interval = interval
         self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))

@@ -1,3 +1,3 @@
-# Teaches ADK the scheme cosmosdb:// of --session_service_uri, --memory_service_uri and
+# Registers the scheme cosmosdb:// for --session_service_uri, --memory_service_uri and
 # --artifact_service_uri.
 import cosmosservice.adk  # noqa: F401

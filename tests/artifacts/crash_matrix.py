@@ -231,7 +231,7 @@ class Outcome:
     place: int
     request: str
     fault: str
-    told: str = ""
+    answer: str = ""
     problem: str | None = None
 
 
@@ -292,27 +292,27 @@ def play(
     run: Run,
 ) -> Outcome:
     """Runs one case. The outcome names the problem, if there is one."""
-    told = [""]
+    answer = [""]
     problem = None
     try:
-        run(partial(_play, operation, fault, place, told, make))
+        run(partial(_play, operation, fault, place, answer, make))
     except (Broken, AssertionError, CosmosServiceError) as error:
         problem = f"{type(error).__name__}: {error}"
-    return Outcome(operation.name, place, request, fault.name, told[0], problem)
+    return Outcome(operation.name, place, request, fault.name, answer[0], problem)
 
 
 async def _play(
-    operation: Operation, fault: Fault, place: int, told: list[str], make: Callable[[], Any]
+    operation: Operation, fault: Fault, place: int, answer: list[str], make: Callable[[], Any]
 ) -> None:
     stage = make()
     try:
-        await _perform(stage, operation, fault, place, told)
+        await _perform(stage, operation, fault, place, answer)
     finally:
         await stage.close()
 
 
 async def _perform(
-    stage: Any, operation: Operation, fault: Fault, place: int, told: list[str]
+    stage: Any, operation: Operation, fault: Fault, place: int, answer: list[str]
 ) -> None:
     await operation.prepare(stage, stage.victim.service)
     stage.victim = process = _runner(operation, stage)
@@ -328,15 +328,15 @@ async def _perform(
     task = asyncio.create_task(first())
     _arm(fault, stage, task, place)
     started.set()
-    told[0] = await task
+    answer[0] = await task
     await asyncio.sleep(stage.patience)  # requests under way arrive
     stage.disarm()
     if fault.bearable:
-        _expect(told[0] == "ok", f"the caller was told {told[0]}")
+        _expect(answer[0] == "ok", f"the caller was told {answer[0]}")
     reader = stage.process().service
     seen = await view(reader)
     possible = [operation.before, operation.after, *operation.between]
-    if told[0] == "ok":
+    if answer[0] == "ok":
         possible = [operation.after]
     _expect(seen in possible, f"a reader sees {_brief(seen)}")
     again = process if not process.wire.dead else stage.process()
@@ -387,14 +387,14 @@ def main(chosen: list[str], make: Callable[[], Any] = Stage) -> int:
         if chosen and operation.name not in chosen:
             continue
         found = list(outcomes(operation, FAULTS, make))
-        told = Counter(each.told for each in found)
+        answer = Counter(each.answer for each in found)
         broken += [each for each in found if each.problem]
         count += len(found)
         requests = max(each.place for each in found)
         wrong = sum(each.problem is not None for each in found)
         print(
             f"{operation.name}: {requests} requests, {len(found)} cases, {wrong} broken:"
-            f" {dict(told)}",
+            f" {dict(answer)}",
             flush=True,
         )
     for each in broken:

@@ -61,7 +61,7 @@ async def load(service, who):
     ],
     ids=str,
 )
-async def test_a_damaged_version_is_told(service, emulator, who, damage):
+async def test_a_damaged_version_is_reported(service, emulator, who, damage):
     await service.save_artifact(**who, filename="f", artifact=blob(bytes_of("x", 50)))
     change(emulator, "version", **damage)
     with pytest.raises(DamagedArtifactError, match="Version 0"):
@@ -94,7 +94,9 @@ async def test_a_damaged_version_is_told(service, emulator, who, damage):
     ],
     ids=str,
 )  # fmt: skip
-async def test_a_damaged_payload_is_told_and_takes_no_memory(service, emulator, who, kind, damage):
+async def test_a_damaged_payload_is_reported_and_takes_no_memory(
+    service, emulator, who, kind, damage
+):
     await service.save_artifact(**who, filename="f", artifact=blob(LARGE))
     change(emulator, kind, **damage)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -106,7 +108,7 @@ async def test_a_damaged_payload_is_told_and_takes_no_memory(service, emulator, 
     assert grown * (1 if sys.platform == "darwin" else 1024) < 200 * 1024 * 1024
 
 
-async def test_metadata_of_no_kind_is_no_metadata(service, emulator, who):
+async def test_metadata_that_is_not_an_object_is_ignored(service, emulator, who):
     await service.save_artifact(**who, filename="f", artifact=blob(b"1"), custom_metadata={"a": 1})
     change(emulator, "version", custom_metadata=[1], created_at="yesterday")
     found = await service.get_artifact_version(**who, filename="f")

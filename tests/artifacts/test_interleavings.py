@@ -42,7 +42,7 @@ async def play(schedule: Schedule, prepare, *work):
         await process.service.list_artifact_keys(**THIS)  # connects
     for number, process in enumerate(processes):
         schedule.hold(number, process)
-    told = await schedule.run(
+    answers = await schedule.run(
         *(each(process) for process, (_, each) in zip(processes, work, strict=True))
     )
     for process in processes:
@@ -54,7 +54,7 @@ async def play(schedule: Schedule, prepare, *work):
     assert await view(reader.service) == seen, "a sweep changed what readers see"
     assert garbage(emulator) == []
     await asyncio.sleep(0)
-    return told, seen, documents(emulator)
+    return answers, seen, documents(emulator)
 
 
 def orders(prepare, *work, bound=BOUND):

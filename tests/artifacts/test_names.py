@@ -69,14 +69,14 @@ def test_two_artifacts_share_a_document_only_if_they_are_the_same(one, two):
 
 @pytest.mark.parametrize("field", ["app_name", "user_id", "session_id", "filename"])
 @pytest.mark.parametrize("value", ["\ud800", "x" * 5000])
-async def test_what_is_no_text_or_too_long_is_refused(open_artifacts, who, field, value):
+async def test_an_id_that_is_not_text_or_too_long_is_refused(open_artifacts, who, field, value):
     service = open_artifacts()
     artifact = who | {"filename": "f"} | {field: value}
     with pytest.raises(InvalidIdError, match="Nothing was stored"):
         await service.save_artifact(**artifact, artifact=text("x"))
 
 
-async def test_no_error_and_no_repr_tells_a_user_or_a_session(open_artifacts):
+async def test_no_error_and_no_repr_names_a_user_or_a_session(open_artifacts):
     service = open_artifacts()
     secret = {"app_name": "app", "user_id": "secret-user/../x", "session_id": "secret-session"}
     with pytest.raises(InputValidationError) as refused:

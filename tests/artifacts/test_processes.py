@@ -43,7 +43,7 @@ asyncio.run(main())
 
 
 @pytest.fixture
-def told(http_emulator, who):
+def answers(http_emulator, who):
     """What two processes were told about their saves."""
     workers = [
         subprocess.Popen(
@@ -56,9 +56,9 @@ def told(http_emulator, who):
     return [json.loads(worker.communicate(timeout=100)[0]) for worker in workers]
 
 
-async def test_processes_agree_on_versions_and_lose_nothing(told, http_emulator, who):
+async def test_processes_agree_on_versions_and_lose_nothing(answers, http_emulator, who):
     endpoint, key = http_emulator
-    saved = dict(sorted(map(tuple, told[0] + told[1])))
+    saved = dict(sorted(map(tuple, answers[0] + answers[1])))
     service = CosmosArtifactService(
         endpoint=endpoint, credential=key, database="tests", _sizes=SMALL
     )

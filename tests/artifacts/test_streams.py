@@ -66,7 +66,7 @@ async def test_a_stream_may_be_many_things(service, who, source):
 
 
 @pytest.mark.parametrize("wrong", [b"bytes", "text", ["text"]])
-async def test_what_is_no_stream_is_refused(service, emulator, who, wrong):
+async def test_an_object_that_is_not_a_stream_is_refused(service, emulator, who, wrong):
     with pytest.raises(InputValidationError):
         await service.save_artifact_stream(**who, filename="f", data=wrong)
     assert await service.list_artifact_keys(**who) == []

@@ -52,13 +52,13 @@ def test_bicep_has_one_write_region():
     assert "enableMultipleWriteLocations: false" in MAIN
 
 
-def test_bicep_hands_every_parameter_of_the_module_over():
+def test_bicep_passes_every_parameter_to_the_module():
     declared = set(re.findall(r"^param (\w+)", DATABASE, re.MULTILINE))
     handed = re.search(r"module database .*?params: \{(.*?)\n  \}", MAIN, re.DOTALL)[1]
     assert set(re.findall(r"^ +(\w+):", handed, re.MULTILINE)) == declared
 
 
-def test_printed_bicep_stands_alone_and_has_the_names_of_the_settings():
+def test_printed_bicep_is_complete_and_has_the_names_of_the_settings():
     text = provision.bicep(SETTINGS)
     assert "loadJsonContent" not in text
     assert "containers.json" not in text

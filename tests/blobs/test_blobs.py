@@ -124,7 +124,7 @@ async def test_a_sweep_during_an_upload_makes_it_be_sent_again(
     assert len(names(container)) == 1
 
 
-async def test_a_changed_blob_is_told_and_never_returned(service, container, who):
+async def test_a_changed_blob_is_reported_and_never_returned(service, container, who):
     await save(service, who, LARGE)
     (name,) = names(container)
     changed = LARGE[:-1] + bytes([LARGE[-1] ^ 1])
@@ -157,7 +157,7 @@ async def test_a_connection_string_makes_the_container(emulator, azurite, who):
     await service.close()
 
 
-async def test_who_may_not_write_is_told_so_and_no_version_is_stored(
+async def test_an_identity_that_may_not_write_gets_an_error_and_stores_no_version(
     emulator, azurite, container, who
 ):
     url = azurite.url(container.container_name, read_only=True)
@@ -171,7 +171,7 @@ async def test_who_may_not_write_is_told_so_and_no_version_is_stored(
     await service.close()
 
 
-async def test_a_container_that_is_not_there_is_told(emulator, azurite, who):
+async def test_a_missing_container_is_reported(emulator, azurite, who):
     service = CosmosArtifactService.embedded(emulator, blobs=azurite.url("missing"))
     with pytest.raises(ContainerMismatchError, match="blob container"):
         await save(service, who, bytes_of("x", 200_000))

@@ -32,13 +32,13 @@ def finding(tmp_path):
     return lambda blobs: asyncio.run(look(blobs))
 
 
-def test_a_container_that_can_be_used_is_well(finding, azurite, container):
+def test_a_container_that_can_be_used_is_ok(finding, azurite, container):
     found = finding(azurite.url(container.container_name))
     assert (found.status, found.check) == ("ok", "blobs of artifacts")
     assert list(container.list_blobs()) == []
 
 
-def test_who_may_not_write_is_told_which_role_is_missing(finding, azurite, container):
+def test_an_identity_that_may_not_write_learns_which_role_is_missing(finding, azurite, container):
     found = finding(azurite.url(container.container_name, read_only=True))
     assert found.status == "fail"
     assert "Storage Blob Data Contributor" in found.advice

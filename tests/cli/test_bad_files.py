@@ -45,17 +45,17 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_malformed_import_file_gives_a_message(command, tmp_path, name):
     (tmp_path / "file").write_text(BAD[name])
-    told = command("sessions", "import", "file")
-    assert told.code == 1
-    assert "Traceback" not in told.err
-    assert told.err.strip()
+    shown = command("sessions", "import", "file")
+    assert shown.code == 1
+    assert "Traceback" not in shown.err
+    assert shown.err.strip()
 
 
 HOSTILE = "\x1b[31mred\x07\x9b2J\u202eevil\u2066\u200b\ufeff\U000e0041"
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["for people", "json"])
-def test_nothing_that_a_terminal_would_obey_is_printed(command, tmp_path, options):
+def test_no_control_sequence_reaches_the_terminal(command, tmp_path, options):
     event = {
         "event_id": "e",
         "author": HOSTILE,

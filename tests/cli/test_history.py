@@ -39,11 +39,11 @@ def test_diff_shows_what_changed_in_state(command, conversation):
     assert "same" in command("sessions", "diff", *NAME, "1", "1").err
 
 
-def test_an_unknown_point_is_told_in_one_line(command, conversation):
-    told = command("sessions", "diff", *NAME, "0", "99")
-    assert told.code == 1
-    assert "there is no such point" in told.err
-    assert "Traceback" not in told.err
+def test_an_unknown_point_is_reported_in_one_line(command, conversation):
+    shown = command("sessions", "diff", *NAME, "0", "99")
+    assert shown.code == 1
+    assert "there is no such point" in shown.err
+    assert "Traceback" not in shown.err
 
 
 def test_fork_prints_the_id_of_the_new_session(command, conversation):
@@ -56,5 +56,5 @@ def test_fork_prints_the_id_of_the_new_session(command, conversation):
     again = command("sessions", "fork", *NAME, "--new-session", new)
     assert again.code == 1
     assert "already exists" in again.err
-    told = json.loads(command("sessions", "fork", *NAME, "--new-user", "bob", "--json").out)
-    assert told["user_id"] == "bob"
+    shown = json.loads(command("sessions", "fork", *NAME, "--new-user", "bob", "--json").out)
+    assert shown["user_id"] == "bob"

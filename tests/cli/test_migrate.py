@@ -307,7 +307,7 @@ def test_source_that_cannot_be_read_is_one_line(command, source):
     assert "Traceback" not in done.err
 
 
-def test_wrong_target_is_told_before_the_source_is_read(command):
+def test_a_wrong_target_is_reported_before_the_source_is_read(command):
     done = command("migrate", "sqlite:///missing.db", "sqlite:///target.db")
     assert done.code == 2
     assert "A cosmosdb:// URI looks like cosmosdb://" in done.err

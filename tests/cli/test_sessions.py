@@ -68,13 +68,15 @@ def test_list_goes_on_where_it_ended(command):
         shown = command("sessions", "list", "--limit", "1", "--json", *more)
         rows = [json.loads(line) for line in shown.out.splitlines()]
         found += [(row["last_update_time"], row["session_id"], row["app_name"]) for row in rows]
-        more = shown.err.split()[-2:] if shown.err.startswith("To go on: cosmosservice") else None
+        more = (
+            shown.err.split()[-2:] if shown.err.startswith("To continue: cosmosservice") else None
+        )
     assert len(found) == len(set(found)) == 8
     assert [at for at, *_ in found] == [1.0] * 4 + [0.0] * 4
 
 
 @pytest.mark.parametrize("token", ["x", "W10="])
-def test_list_refuses_what_is_no_continuation(command, conversation, token):
+def test_list_refuses_an_invalid_continuation(command, conversation, token):
     shown = command("sessions", "list", "--continue", token)
     assert shown.code == 1
     assert "continuation is not one" in shown.err
@@ -106,7 +108,7 @@ async def second_session():
         (86_400 * 40.5, "2001-07-30"),
     ],
 )
-def test_times_are_told_relative_to_now(seconds, shown):
+def test_times_are_shown_relative_to_now(seconds, shown):
     now = 1_000_000_000.0
     assert session_work.ago(now - seconds, now) == shown
 
@@ -207,7 +209,7 @@ def test_restore_brings_a_deleted_session_back(command, conversation):
     assert json.loads(row)["session_id"] == "first"
 
 
-def test_restore_of_what_never_was_says_so(command, conversation):
+def test_restore_of_a_session_that_never_existed_says_so(command, conversation):
     shown = command("sessions", "restore", "--app", "shop", "--user", "ada", "never")
     assert shown.code == 1
     assert shown.err.startswith("Error: ")
@@ -223,7 +225,7 @@ def test_purge_asks_first(command, conversation):
     assert stored() is not None
 
 
-def test_purge_of_several_says_of_whom_and_how_many(command, conversation):
+def test_purge_of_several_says_whose_they_are_and_how_many(command, conversation):
     asyncio.run(second_session())
     command("sessions", "delete", "second")
     asked = command("sessions", "purge", "--app", "shop", "--user", "ada", "--all", input="n\n")
@@ -308,7 +310,7 @@ def test_repair_says_which_event_is_missing(command, conversation):
     assert "shop / ada / first: documents are missing at 1" in shown.out
 
 
-def test_repair_goes_on_without_a_lost_body_only_if_told_to(command, conversation):
+def test_repair_continues_without_a_lost_body_only_on_request(command, conversation):
     key = SessionKey.of("shop", "ada", "first")
 
     async def lose_a_body(store):
@@ -355,7 +357,7 @@ def test_the_id_of_a_session_is_enough_if_it_is_the_only_one(command, conversati
     assert command("sessions", name, "first", *rest).code == 0
 
 
-def test_sessions_of_the_same_id_are_told_apart(command, conversation):
+def test_sessions_with_the_same_id_are_distinguished(command, conversation):
     async def make():
         async with CosmosSessionService.embedded("store.db") as service:
             await service.create_session(app_name="shop", user_id="bob", session_id="first")
@@ -363,7 +365,7 @@ def test_sessions_of_the_same_id_are_told_apart(command, conversation):
     asyncio.run(make())
     shown = command("sessions", "show", "first")
     assert shown.code == 2
-    assert "2 sessions have the id 'first'. Say which one:" in shown.err
+    assert "2 sessions have the id 'first'. Name one of them:" in shown.err
     assert "  --app 'shop' --user 'ada'\n  --app 'shop' --user 'bob'" in shown.err
     assert command("sessions", "show", "first", "--user", "bob").code == 0
     # `show` does not consider deleted sessions; `restore` considers only those.
@@ -374,7 +376,7 @@ def test_sessions_of_the_same_id_are_told_apart(command, conversation):
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-def test_an_id_that_nobody_has_is_told(command, conversation, deleted):
+def test_an_unknown_id_is_reported(command, conversation, deleted):
     shown = command("sessions", "restore" if deleted else "show", "never")
     assert shown.code == 1
     assert f"There is no {'deleted ' * deleted}session 'never'." in shown.err

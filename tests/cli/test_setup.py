@@ -191,7 +191,7 @@ def test_missing_settings_are_a_message_and_no_traceback(command, monkeypatch):
     assert shown.err.startswith("Error: COSMOSDB_ENDPOINT is missing: set it in the environment")
 
 
-def test_init_prints_for_people_whose_identity_may_not(command):
+def test_init_prints_what_an_administrator_can_run(command):
     uri = "cosmosdb://contoso.documents.azure.com/agents"
     bicep = command("init", "--print", "bicep", "--uri", uri)
     assert bicep.code == 0
@@ -221,7 +221,7 @@ def test_init_agent_writes_the_file_once(command, folder, options):
     assert "already" in again.err
 
 
-def test_init_agent_leaves_a_file_of_yours_alone(command, folder):
+def test_init_agent_does_not_change_an_existing_file(command, folder):
     folder.joinpath("services.py").write_text("mine = 1\n")
     shown = command("init-agent", folder)
     assert shown.code == 1
@@ -239,9 +239,9 @@ def test_init_agent_refuses_a_folder_that_is_not_there(command, folder):
 def test_init_agent_in_the_folder_of_one_agent_says_adk_run(command, folder):
     folder.joinpath("my agent").mkdir()
     folder.joinpath("my agent", "agent.py").write_text("root_agent = None\n")
-    told = command("init-agent", "my agent").out
+    printed = command("init-agent", "my agent").out
     uri = "cosmosdb://embedded/sessions.db"
-    assert told == (
+    assert printed == (
         f"adk run --session_service_uri={uri} --memory_service_uri={uri}"
         f" --artifact_service_uri={uri} 'my agent'\n"
     )

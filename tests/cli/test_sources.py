@@ -43,10 +43,10 @@ def made_of(script, path="source.db"):
 def test_files_of_adk_are_recognised(command, script, holds):
     path = made_of(script)
     assert contents(path) == {holds}
-    told = command("sessions", "list", "--uri", f"cosmosdb://embedded/{path}")
-    assert told.code == 2
-    assert f"source.db holds {holds}. It is not a store of this service." in told.err
-    assert "cosmosservice migrate sqlite:///source.db cosmosdb://embedded/NEW_FILE" in told.err
+    shown = command("sessions", "list", "--uri", f"cosmosdb://embedded/{path}")
+    assert shown.code == 2
+    assert f"source.db holds {holds}. It is not a store of this service." in shown.err
+    assert "cosmosservice migrate sqlite:///source.db cosmosdb://embedded/NEW_FILE" in shown.err
 
 
 @pytest.mark.parametrize("script", ["database_v0", "database_v1", "sqlite"])
@@ -81,9 +81,9 @@ def test_sessions_of_every_schema_arrive(command, script):
 def test_without_sqlalchemy_it_says_what_to_install(command, monkeypatch):
     made_of("database_v1")
     monkeypatch.setitem(sys.modules, "google.adk.sessions.database_session_service", None)
-    told = command("migrate", "sqlite:///source.db", TARGET)
-    assert told.code == 2
-    assert "pip install 'google-adk[db]' 'sqlalchemy[asyncio]' aiosqlite" in told.err
+    shown = command("migrate", "sqlite:///source.db", TARGET)
+    assert shown.code == 2
+    assert "pip install 'google-adk[db]' 'sqlalchemy[asyncio]' aiosqlite" in shown.err
 
 
 WRONG = {
@@ -98,33 +98,33 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_a_file_that_is_no_store_is_named(command, folder, kind):
-    make, told = WRONG[kind]
+def test_a_file_that_is_not_a_store_is_named(command, folder, kind):
+    make, message = WRONG[kind]
     make(folder / "wrong")
     for arguments in (("sessions", "list"), ("doctor",), ("memory", "list", "--app=a", "--user=u")):
         shown = command(*arguments, "--uri", "cosmosdb://embedded/wrong")
         assert shown.code in (1, 2)
-        assert f"wrong {told}" in shown.out + shown.err
+        assert f"wrong {message}" in shown.out + shown.err
 
 
 @pytest.mark.parametrize(
-    ("uri", "told"),
+    ("uri", "message"),
     [
         (
             "sqlite:///store.db",
             "store.db is a store of this service: cosmosdb://embedded/store.db.",
         ),
         ("sqlite:///folder", "A folder of artifacts is file:///"),
-        ("sqlite:///text", "text holds nothing that is known here"),
+        ("sqlite:///text", "text has nothing that can be copied"),
         ("file:///not/there", "There is no folder /not/there."),
     ],
 )
-def test_a_source_of_another_kind_is_named(command, conversation, folder, uri, told):
+def test_a_source_of_another_kind_is_named(command, conversation, folder, uri, message):
     folder.joinpath("folder").mkdir()
     folder.joinpath("text").write_text("Dear diary\n")
     shown = command("migrate", uri, TARGET)
     assert shown.code == 2
-    assert told in shown.err
+    assert message in shown.err
     assert not folder.joinpath("target.db").exists()
 
 

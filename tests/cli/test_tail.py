@@ -95,12 +95,12 @@ def test_tail_says_how_to_go_on_when_it_is_interrupted(conversation, capsys):
         return tail
 
     tail = asyncio.run(follow("beginning"))
-    told = re.search(
-        r"To go on: cosmosservice sessions tail --app shop --user ada --since (\S+)",
+    message = re.search(
+        r"To continue: cosmosservice sessions tail --app shop --user ada --since (\S+)",
         tail.err,
     )
     asyncio.run(append("And milk"))
-    following = asyncio.run(follow(told[1]))
+    following = asyncio.run(follow(message[1]))
     assert "Tea, please" not in following.out
 
 
@@ -128,17 +128,17 @@ def test_tail_of_a_session_that_is_not_there_says_so(command, conversation):
 def test_tail_needs_a_session_or_an_app(command, conversation):
     shown = command("sessions", "tail", "--user", "ada")
     assert shown.code == 2
-    assert "Name one SESSION, or an app: --app." in shown.err
+    assert "Name one SESSION, or give --app." in shown.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (["--since", "yesterday"], "since is 'now', 'beginning' or the continuation"),
+        (["--since", "yesterday"], "since must be 'now', 'beginning' or the unchanged"),
         (["--interval", "0"], "0"),
     ],
 )
-def test_tail_refuses_what_makes_no_sense(command, conversation, arguments, told):
+def test_tail_refuses_what_makes_no_sense(command, conversation, arguments, message):
     shown = command("sessions", "tail", "--app", "shop", *arguments)
     assert shown.code == 2
-    assert told in shown.err
+    assert message in shown.err

@@ -21,7 +21,7 @@ def printed(view, width=100, force_terminal=False):
     return capture.get()
 
 
-def test_text_thoughts_calls_results_and_files_are_told_apart():
+def test_text_thoughts_calls_results_and_files_look_different():
     said = list(
         lines_of(
             event(
@@ -112,7 +112,7 @@ def test_stored_text_cannot_command_the_terminal():
     assert "\x1b" not in printed(session_view(Session(app_name="a", user_id="\x1b[2J", id="i")))
 
 
-def test_brackets_in_a_text_are_no_markup():
+def test_brackets_in_a_text_are_not_markup():
     said = event(types.Part(text="[red]x[/nonsense]"))
     shown = printed(session_view(Session(app_name="a", user_id="u", id="i", events=[said])))
     assert "[red]x[/nonsense]" in shown

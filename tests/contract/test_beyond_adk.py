@@ -47,16 +47,16 @@ async def large_state(store, who, session):
 
 
 async def the_feed(store, who, session):
-    async def told(since, service):
+    async def changes(since, service):
         scope = who | {"session_id": session.id}
         return [each async for each in service.watch(**scope, since=since, follow=False)]
 
     await store.open().catch_up()
     service = store.open()
     await service.catch_up()
-    all_of_them = await told("beginning", service)
+    all_of_them = await changes("beginning", service)
     assert [each.event.id for each in all_of_them] == ["e1", "e2", "e3"]
-    rest = await told(all_of_them[0].continuation, service)
+    rest = await changes(all_of_them[0].continuation, service)
     assert [each.event.id for each in rest] == ["e2", "e3"]
 
 

@@ -117,7 +117,7 @@ def test_a_call_that_waits_is_loaded_until_it_is_answered(answered):
     assert len(waiting) == (0 if answered else 1)
 
 
-def test_behind_a_rewind_everything_is_loaded_until_the_next_summary():
+def test_after_a_rewind_everything_is_loaded_until_the_next_summary():
     store = follow(*[SAY] * 10, ROLL, *[SAY] * 2)
     assert len(store.load()) < len(store.events)
     history = History()

@@ -25,7 +25,7 @@ async def session(service, app):
     return made
 
 
-async def test_a_holder_that_is_behind_catches_up_and_appends(store, service, session):
+async def test_a_stale_holder_catches_up_and_appends(store, service, session):
     stale = await reload(service, session)
     other = store.open()
     theirs = await reload(other, session)
@@ -55,7 +55,7 @@ async def test_all_that_append_at_once_land_in_one_order(store, service, session
         assert texts(copy) == texts(stored)[: len(copy.events)]
 
 
-async def test_a_deleted_session_takes_nothing_all_the_same(store, service, app, session):
+async def test_a_deleted_session_still_accepts_nothing(store, service, app, session):
     await store.open().delete_session(app_name=app, user_id="ann", session_id=session.id)
     with pytest.raises(SessionNotFoundError):
         await service.append_event(session, event("too late"))

@@ -23,9 +23,9 @@ async def tell(service, session, *operations, history=None):
     """Appends a history to the session, and returns it."""
     history = history or History()
     for operation in operations:
-        told = len(history.events)
+        appended = len(history.events)
         history.follow(operation)
-        for each in history.events[told:]:
+        for each in history.events[appended:]:
             await service.append_event(session, each)
     await service.flush()
     return history

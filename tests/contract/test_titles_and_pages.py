@@ -171,7 +171,7 @@ async def test_a_wildcard_is_refused(service, app, title):
 
 @pytest.mark.parametrize("when", [datetime.datetime(2026, 1, 1), "today", float("nan"), True])
 @pytest.mark.parametrize("name", ["updated_after", "updated_before"])
-async def test_a_time_that_is_none_is_refused(service, app, name, when):
+async def test_an_invalid_time_is_refused(service, app, name, when):
     with pytest.raises(ValueError, match=name):
         await service.list_sessions_page(app_name=app, user_id="ann", **{name: when})
 

@@ -30,5 +30,5 @@ def test_the_size_is_that_of_what_the_sdk_sends(text):
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
-def test_what_is_no_text_is_escaped(text):
+def test_invalid_text_is_escaped(text):
     assert json.loads(to_json({"key": text})) == {"key": text}

@@ -41,7 +41,7 @@ def served(emulator):
     ids=lambda body: repr(body[:40]),
 )
 @pytest.mark.parametrize("method", ["create", "upsert", "replace", "patch", "batch", "query"])
-def test_a_body_that_is_no_item_is_400(served, method, body):
+def test_a_body_that_is_not_an_item_is_400(served, method, body):
     create(served, {"id": "a", "pk": "x"})
     headers = {
         "upsert": {"x_ms_documentdb_is_upsert": "True"},
@@ -80,7 +80,7 @@ def test_a_body_that_is_no_item_is_400(served, method, body):
         ("GET", "/" + "a/" * 1000, 400),
     ],
 )
-def test_a_route_that_is_none_is_told_so(served, method, path, status):
+def test_an_unknown_route_is_refused(served, method, path, status):
     got, answer = send(served, method, path, {"id": "a"}, x_ms_documentdb_partitionkey=KEY)
     assert got == status
     assert answer["code"]
@@ -144,7 +144,7 @@ def test_an_absurd_throughput_is_400(served, value):
         "type=unknown&ver=1.0&sig=x",
     ],
 )
-def test_a_token_that_is_none_is_401(served, token):
+def test_an_invalid_token_is_401(served, token):
     request = signed(served.key, "GET", "/dbs")
     request.headers.pop("authorization")
     if token is not None:

@@ -42,7 +42,7 @@ def test_it_prints_where_it_listens_and_stops_on_ctrl_c(tmp_path):
     assert path.exists()
 
 
-def test_its_replicas_lag_if_told_to():
+def test_its_replicas_lag_on_request():
     with start("--port", "0", "--lag", "inf") as process:
         endpoint = process.stdout.readline().split()[-1]
         key = process.stdout.readline().split()[-1]

@@ -146,7 +146,7 @@ def test_one_emulator_serves_several_threads_and_loops(path):
     assert len(rows) == 81
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(path):
     path.write_bytes(b"This is a letter to my aunt. " * 100)
     before = path.read_bytes()
     with pytest.raises(StorageError, match="not a usable SQLite database"):

@@ -158,7 +158,7 @@ async def test_a_hook_may_be_a_coroutine(container, emulator):
     assert seen == ["POST"]
 
 
-async def test_the_log_tells_what_was_asked_and_answered(container, emulator):
+async def test_the_log_shows_what_was_asked_and_answered(container, emulator):
     emulator.clear_requests()
     before = time.monotonic()
     await create(container)

@@ -93,7 +93,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_is_written_behind_a_held_replica_is_seen_after_the_release(world, way):
+async def test_a_write_that_a_held_replica_misses_is_seen_after_the_release(world, way):
     world = world()
     writer, reader = await world.container(), await world.container()
     await writer.create_item({"id": "a", "pk": "x", "n": 1})
@@ -109,7 +109,7 @@ async def test_what_is_written_behind_a_held_replica_is_seen_after_the_release(w
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_is_deleted_behind_a_held_replica_is_still_seen(world, way):
+async def test_an_item_whose_deletion_a_held_replica_misses_is_still_seen(world, way):
     world = world()
     writer, reader = await world.container(), await world.container()
     await writer.create_item({"id": "a", "pk": "x", "n": 1})
@@ -200,7 +200,7 @@ async def test_a_batch_does_not_because_the_sdk_takes_no_token_from_it(world, it
     assert (await reader.read_item("a", "x", session_token=newest))["n"] == 2
 
 
-async def test_a_read_that_finds_nothing_tells_how_far_its_replica_was(world):
+async def test_a_read_that_finds_nothing_reports_the_lsn_of_its_replica(world):
     world = world()
     writer, reader = await world.container(), await world.container()
     world.replicas.hold()
@@ -279,7 +279,7 @@ async def test_a_token_from_the_future_is_refused(world):
     assert caught.value.sub_status == 1002
 
 
-async def test_a_token_that_is_none_is_refused(world):
+async def test_an_invalid_token_is_refused(world):
     world = world()
     container = await world.container()
     with pytest.raises(exceptions.CosmosHttpResponseError) as caught:
@@ -425,7 +425,7 @@ async def test_expiry_goes_by_the_clock_of_the_server_on_every_replica(world):
     assert await queried(writer) == [3]
 
 
-async def test_a_change_feed_does_not_go_back_when_it_meets_a_replica_behind_it(world):
+async def test_a_change_feed_does_not_go_back_when_it_reads_an_older_replica(world):
     world = world()
     writer, reader = await world.container(), await world.container()
     await writer.create_item({"id": "a", "pk": "x", "n": 1})
@@ -439,7 +439,7 @@ async def test_a_change_feed_does_not_go_back_when_it_meets_a_replica_behind_it(
     assert [row async for row in reader.query_items_change_feed(continuation=place)] == []
 
 
-async def test_the_log_tells_how_far_a_read_saw(world):
+async def test_the_log_shows_the_lsn_that_a_read_saw(world):
     world = world()
     writer, reader = await world.container(), await world.container()
     await writer.create_item({"id": "a", "pk": "x", "n": 1})

@@ -152,7 +152,7 @@ def test_a_plain_query_goes_through_the_ranges_page_by_page(both):
     assert {(each.operation, each.status) for each in emulator.requests} == {("query", 200)}
 
 
-def test_a_place_that_is_none_is_refused(both):
+def test_an_invalid_continuation_is_refused(both):
     for place in ("9:", "x", "-1:", "4:x"):
         found = both[1][1].query_items("SELECT * FROM c", enable_cross_partition_query=True)
         with pytest.raises(CosmosHttpResponseError, match="Invalid Continuation Token"):

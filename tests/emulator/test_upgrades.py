@@ -192,7 +192,7 @@ def test_a_newer_file_is_refused_and_left_alone(path):
     assert [p.name for p in path.parent.iterdir()] == ["data.db"]
 
 
-def test_a_file_of_adk_itself_is_told_from_a_damaged_one(path):
+def test_a_file_of_adk_itself_is_distinguished_from_a_damaged_one(path):
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT)")
     connection.close()

@@ -61,8 +61,8 @@ async def test_deleted_sessions_are_listed_apart_and_can_be_read(visit):
     assert listed(await visitor.get("/")) == []
     assert listed(await visitor.get("/", deleted="yes")) == ["gone"]
     page = await visitor.get("/session", app="shop", user="ada", session="gone")
-    told = "This session is deleted. cosmosservice sessions restore --app shop --user ada -- gone"
-    assert told in read(page)
+    notice = "This session is deleted. cosmosservice sessions restore --app shop --user ada -- gone"
+    assert notice in read(page)
     assert "hello" in read(page)
 
 

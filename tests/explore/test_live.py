@@ -62,7 +62,7 @@ async def make(service, session_id="s", **place):
     return await service.create_session(**(SHOP | place), session_id=session_id)
 
 
-async def test_a_list_is_told_of_every_app_and_a_session_of_itself(visit):
+async def test_a_list_gets_changes_of_every_app_and_a_session_its_own(visit):
     visitor = await visit()
     one, other = await make(visitor.service), await make(visitor.service, "t", app_name="bank")
     async with (
@@ -75,11 +75,11 @@ async def test_a_list_is_told_of_every_app_and_a_session_of_itself(visit):
         assert visitor.explorer.live.watches == 2  # one for both lists
         await visitor.service.append_event(other, event("of the bank"))
         await visitor.service.append_event(one, event("of the shop"))
-        told = await everything.next("changed")
-        if len(told) < 2:
-            told |= await everything.next("changed")
+        changed = await everything.next("changed")
+        if len(changed) < 2:
+            changed |= await everything.next("changed")
         keys = [SessionKey.named(each.app_name, each.user_id, each.id) for each in (one, other)]
-        assert told == {anchor(keys[0]): 1, anchor(keys[1]): 1}
+        assert changed == {anchor(keys[0]): 1, anchor(keys[1]): 1}
         assert await alone.next("changed") == {anchor(keys[0]): 1}
         assert await bank.next("changed") == {anchor(keys[1]): 1}
 
@@ -98,7 +98,7 @@ async def test_a_watch_ends_when_nobody_looks(visit, emulator):
     assert list(emulator.requests) == []
 
 
-async def test_what_came_between_the_page_and_the_watch_is_told(visit):
+async def test_changes_between_the_page_and_the_watch_are_reported(visit):
     visitor = await visit()
     session = await make(visitor.service)
     page = await visitor.get("/session", **names(session))
@@ -118,11 +118,11 @@ def returning(page):
 async def test_it_goes_on_after_throttling(visit, emulator):
     visitor = await visit()
     session = await make(visitor.service)
-    async with stream(visitor, "/session", **names(session)) as told:
-        await told.next("live")
+    async with stream(visitor, "/session", **names(session)) as events:
+        await events.next("live")
         emulator.faults.throttle(retry_after_ms=1, operation="change feed", times=30)
         await visitor.service.append_event(session, event("one"))
-        assert list((await told.next("changed")).values()) == [1]
+        assert list((await events.next("changed")).values()) == [1]
 
 
 async def test_a_store_that_cannot_be_read_at_first_is_waited_for(visit, emulator, monkeypatch):
@@ -130,24 +130,24 @@ async def test_a_store_that_cannot_be_read_at_first_is_waited_for(visit, emulato
     visitor = await visit()
     session = await make(visitor.service)
     emulator.faults.fail(403, operation="change feed", times=2)
-    async with stream(visitor, "/session", **names(session)) as told:
-        await told.next("waiting")
-        await told.next("live")
-        assert await told.next("changed") == {}  # what was missed is unknown
+    async with stream(visitor, "/session", **names(session)) as events:
+        await events.next("waiting")
+        await events.next("live")
+        assert await events.next("changed") == {}  # what was missed is unknown
         await visitor.service.append_event(session, event("one"))
-        assert list((await told.next("changed")).values()) == [1]
+        assert list((await events.next("changed")).values()) == [1]
 
 
 async def test_the_number_of_open_pages_is_bounded(visit, monkeypatch):
     monkeypatch.setattr(live, "MOST_LISTENERS", 1)
     visitor = await visit()
-    async with stream(visitor) as told:
-        await told.next("live")
+    async with stream(visitor) as events:
+        await events.next("live")
         status, text = await visitor.answer("/live")
         assert (status, "Too many pages are open." in text) == (503, True)
 
 
-async def test_a_page_that_does_not_read_takes_no_more_and_more_room():
+async def test_a_page_that_does_not_read_takes_a_bounded_amount_of_memory():
     listener = Listener(lambda key: True)
     for number in range(10_000):
         listener.changed(SessionKey("app", "user", str(number)), 1)
@@ -158,8 +158,8 @@ async def test_a_page_that_does_not_read_takes_no_more_and_more_room():
 
 async def test_streams_end_with_the_server(visit):
     visitor = await visit()
-    async with stream(visitor) as told:
-        await told.next("live")
+    async with stream(visitor) as events:
+        await events.next("live")
         visitor.explorer.live.close()
         with pytest.raises(AssertionError, match="the stream has ended"):
-            await told.next("changed")
+            await events.next("changed")

@@ -109,7 +109,7 @@ async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(
     assert status == 404
 
 
-async def test_artifacts_stand_where_the_conversation_names_them(visit):
+async def test_artifacts_are_shown_where_the_conversation_names_them(visit):
     visitor = await visit(companions=True)
     session = await make(visitor.service)
     actions = EventActions(artifact_delta={"cup.png": 3, "bill.txt": 0})
@@ -176,7 +176,7 @@ def test_sizes_are_counted_in_ranges():
     assert sum(found.values()) == 6
 
 
-def test_what_is_no_time_or_number_is_left_out_of_the_days():
+def test_invalid_times_and_numbers_are_left_out_of_the_days():
     today = datetime.date(2026, 1, 31)
     events = [{"timestamp": "soon"}, {}, {"timestamp": 1e300}, {"timestamp": float("nan")}]
     found = plots.days(events, today, 14)
@@ -216,6 +216,6 @@ def test_the_command_prints_an_address_and_ends_with_ctrl_c(tmp_path):
             assert response.status == 200
     finally:
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, printed = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert told.strip() == "Ctrl-C ends it."
+    assert printed.strip() == "Ctrl-C ends it."

@@ -47,8 +47,8 @@ async def test_it_is_what_the_service_says(visit, monkeypatch, again):
     past_states = Past(visitor.service)
     before = None
     for at in range(head.first, head.last + 1):
-        told = await visitor.service.get_session_at(**PLACE, at=at)
-        wanted = {key: value for key, value in told.state.items() if ":" not in key}
+        session = await visitor.service.get_session_at(**PLACE, at=at)
+        wanted = {key: value for key, value in session.state.items() if ":" not in key}
         for found_by in (past_states, Past(visitor.service)):
             values = await found_by.state_at(head, at)
             assert {each.key: each.value for each in values} == wanted

@@ -79,7 +79,7 @@ async def test_it_listens_on_the_loopback_address_alone(visit):
     assert visitor.origin.startswith("http://127.0.0.1:")
 
 
-async def test_it_only_reads_unless_it_is_told_to_write(visit):
+async def test_it_only_reads_unless_writing_is_allowed(visit):
     visitor = await visit()
     session = await make(visitor.service)
     page = await visitor.get("/session", **names(session))
@@ -178,13 +178,13 @@ async def test_user_ids_and_secrets_reach_no_log(visit, caplog):
     await visitor.answer("/session", params=names(session) | {"session": "none-xyzzy"})
     await visitor.post("/erase", {"app": "shop", "user": "ada-xyzzy"}, {"confirm": "no"})
     ours = [each for each in caplog.records if not each.name.startswith("asyncio")]
-    told = [each.getMessage() + str(each.exc_text) for each in ours]
-    for text in told:
+    logged = [each.getMessage() + str(each.exc_text) for each in ours]
+    for text in logged:
         assert "xyzzy" not in text
         assert visitor.explorer.guard.secret not in text
 
 
-async def test_a_page_that_fails_tells_no_log_what_it_was_about(visit, emulator, caplog):
+async def test_a_page_that_fails_logs_nothing_of_its_content(visit, emulator, caplog):
     visitor = await visit()
     session = await make(visitor.service)
     emulator.faults.fail(403, operation="query", container="sessions")

@@ -248,12 +248,12 @@ async def _play(case: Case) -> None:
     if fault.in_block:
         await stage.victim.service.__aenter__()
     await operation.prepare(stage.victim)
-    told = await _first(operation, stage, fault, case.place)
+    answer = await _first(operation, stage, fault, case.place)
     stage.emulator.faults.clear()
     allowed = {"ok"} if fault.bearable else {"ok"} | GIVEN_UP | NO_ANSWER
-    _expect(told in allowed, f"the caller was told {told}")
+    _expect(answer in allowed, f"the caller was told {answer}")
     seen = await _look(stage)
-    if told == "ok" and not operation.in_background:
+    if answer == "ok" and not operation.in_background:
         _expect(seen == operation.after, f"after an answer a reader sees {set(seen)}")
     both = operation.before, operation.after
     _expect(both[0] & both[1] <= seen <= both[0] | both[1], f"a reader sees {set(seen)}")

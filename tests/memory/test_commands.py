@@ -58,7 +58,7 @@ def test_a_search_may_be_narrowed(filled):
     assert filled("search", "garage", *WHO, "--until", "2999-01-01").out
     wrong = filled("search", "garage", *WHO, "--since", "yesterday")
     assert wrong.code == 2
-    assert "is a date or a time in ISO 8601" in wrong.err
+    assert "must be a date or a time in ISO 8601" in wrong.err
 
 
 def test_the_latest_are_listed_first(filled):

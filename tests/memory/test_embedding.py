@@ -137,7 +137,7 @@ async def test_a_service_without_an_embedder_may_use_the_same_container(memory, 
     assert await found_texts(open_memory(), "cat") == ["my cat sleeps"]
 
 
-async def test_dimensions_are_asked_for_if_nobody_tells_them(open_memory):
+async def test_dimensions_are_measured_if_they_are_not_declared(open_memory):
     async def embed(texts):
         return [[1.0, 0.0, 0.5] for _ in texts]
 
@@ -146,7 +146,7 @@ async def test_dimensions_are_asked_for_if_nobody_tells_them(open_memory):
     assert await found_texts(service, "anything at all") == ["tea"]
 
 
-async def test_an_embedder_that_cannot_even_tell_its_dimensions_is_refused(open_memory):
+async def test_an_embedder_whose_dimensions_cannot_be_measured_is_refused(open_memory):
     async def embed(texts):
         raise RuntimeError("no model today")
 

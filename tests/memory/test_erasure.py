@@ -75,8 +75,8 @@ async def test_a_service_may_have_a_time_to_live_for_all(open_memory, emulator):
 
 
 @pytest.mark.parametrize("ttl", [0, -1, True, 1.5, "60", 2**31])
-async def test_a_ttl_that_is_none_is_refused(memory, open_memory, ttl):
-    with pytest.raises(ConfigurationError, match="ttl is a number of seconds"):
+async def test_an_invalid_ttl_is_refused(memory, open_memory, ttl):
+    with pytest.raises(ConfigurationError, match="ttl must be a number of seconds"):
         open_memory(ttl=ttl)
     with pytest.raises(ConfigurationError, match="Nothing was stored"):
         await memory.add_events_to_memory(

@@ -31,7 +31,7 @@ async def test_a_text_of_a_megabyte_is_found_by_any_of_its_words(memory, emulato
     assert all(len(str(each)) < 1_100_000 for each in documents_of(emulator))
 
 
-async def test_a_search_does_not_read_large_contents_that_are_no_hits(open_memory, emulator):
+async def test_a_search_reads_large_contents_of_hits_only(open_memory, emulator):
     memory = open_memory(results=1)
     blob = types.Blob(data=random.Random(0).randbytes(500_000), mime_type="image/png")
     for number in range(5):
@@ -95,7 +95,7 @@ async def test_any_time_is_kept(memory, timestamp):
     assert hit.timestamp
 
 
-async def test_ids_that_are_no_text_are_refused(memory):
+async def test_ids_that_are_not_text_are_refused(memory):
     from cosmosservice.errors import InvalidIdError
 
     for wrong in ({"app": "\ud800"}, {"user": "\ud800"}, {"id": "\ud800"}, {"app": ""}):

@@ -26,7 +26,7 @@ async def test_an_answer_that_is_added_later_is_found_as_well(memory, open_memor
     assert LISBON[1] in await found_texts(open_memory(), "Lisbon")
 
 
-async def test_sessions_are_no_neighbours_of_each_other(memory):
+async def test_memories_of_different_sessions_are_not_neighbours(memory):
     await memory.add_session_to_memory(session(LISBON[0], id="one"))
     await memory.add_session_to_memory(session(LISBON[1], id="two"))
     await memory.add_events_to_memory(

@@ -66,7 +66,7 @@ def test_a_build_from_a_source_distribution_names_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("remote", ["/srv/git/project.git", "../project", "file:///srv/project"])
-def test_a_path_is_no_address(remote):
+def test_a_path_is_not_an_address(remote):
     assert web_address(remote) is None
 
 

@@ -127,8 +127,8 @@ def requests_of(operation: Operation) -> list[str]:
         assert await _look(for_looking, operation) == operation.before
         await operation.prepare(stage)
         stage.emulator.clear_requests()
-        told = await attempt(_operate(operation, stage))
-        assert told == (operation.refusal.__name__ if operation.refusal else "ok")
+        answers = await attempt(_operate(operation, stage))
+        assert answers == (operation.refusal.__name__ if operation.refusal else "ok")
         sent = [_describe(each) for each in stage.emulator.requests]
         assert await _look(stage, operation) == operation.after
         return sent
@@ -155,16 +155,16 @@ def cases(
 
 def run(case: Case) -> Outcome:
     """Runs the case. The outcome names the problem, if there is one."""
-    told = ["", ""]
+    answers = ["", ""]
     try:
-        simulate(lambda: _play(case, told))
+        simulate(lambda: _play(case, answers))
         problem = None
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
-    return Outcome(case, told[0], told[1], problem)
+    return Outcome(case, answers[0], answers[1], problem)
 
 
-async def _play(case: Case, told: list[str]) -> None:
+async def _play(case: Case, answers: list[str]) -> None:
     operation = next(each for each in OPERATIONS if each.name == case.operation)
     fault = next(each for each in FAULTS if each.name == case.fault)
     refusal = operation.refusal.__name__ if operation.refusal else None
@@ -185,14 +185,14 @@ async def _play(case: Case, told: list[str]) -> None:
     task = asyncio.create_task(first())
     fault.arm(stage, task, case.place)
     started.set()
-    told[0] = await task
+    answers[0] = await task
     stage.emulator.faults.clear()
     allowed = {refusal or "ok"}
     if not fault.bearable:
         allowed |= GIVEN_UP | NO_ANSWER
         if refusal and case.fault.startswith("cancelled"):
             allowed.add("ok")
-    _expect(told[0] in allowed, f"the caller was told {told[0]}")
+    _expect(answers[0] in allowed, f"the caller was told {answers[0]}")
     if stage.event is not None and not fault.bearable:
         stage.history.cut_off.add(stage.event.id)
     if not fault.bearable:
@@ -200,17 +200,17 @@ async def _play(case: Case, told: list[str]) -> None:
     _session_object(stage)
 
     alive = not stage.victim.wire.dead
-    possible = [after] if told[0] in ("ok", "stored, state follows") else [before, after]
+    possible = [after] if answers[0] in ("ok", "stored, state follows") else [before, after]
     if case.look:
         await _check(stage, operation, [before, after] if case.lag else possible, lag=case.lag)
     if not alive and operation.refusal is StaleSessionError:
         return  # a new attempt would load the session again: another operation
     process = stage.victim if alive else stage.fresh()
-    told[1] = await attempt(operation.run(stage, process))
+    answers[1] = await attempt(operation.run(stage, process))
     allowed = {refusal or "ok"}
     if operation.again is not None:
         allowed.add(operation.again.__name__)
-    _expect(told[1] in allowed, f"when tried again, the caller was told {told[1]}")
+    _expect(answers[1] in allowed, f"when tried again, the caller was told {answers[1]}")
     if alive:
         _session_object(stage)
     await process.service.flush()
@@ -259,8 +259,8 @@ def _session_object(stage: Stage) -> None:
     held = [each.id for each in stage.session.events]
     log = Picture(stage.emulator).live(WHERE)
     there = [each["event_id"] for each in log if each["document_type"] == "adk_event"]
-    told = stage.event.id in stage.history.stored
-    if told:
+    answers = stage.event.id in stage.history.stored
+    if answers:
         _expect(held == there, f"the session object holds {held}, the store {there}")
 
 
@@ -309,12 +309,12 @@ def _print(outcomes: list[Outcome]) -> None:
         mine = [each for each in outcomes if each.case.operation == operation]
         cells = []
         for fault in FAULTS:
-            told = Counter(
+            answers = Counter(
                 "BROKEN" if each.problem else _WORDS.get(each.first, each.first)
                 for each in mine
                 if each.case.fault == fault.name
             )
-            cells.append("\n".join(f"{count} {word}" for word, count in told.most_common()))
+            cells.append("\n".join(f"{count} {word}" for word, count in answers.most_common()))
         table.add_row(operation, str(max(each.case.place for each in mine)), *cells)
     console.print(table)
     broken = [each for each in outcomes if each.problem]

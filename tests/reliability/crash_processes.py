@@ -49,7 +49,7 @@ class Report:
     processes: int = 0
     kills: int = 0
     requests: int = 0
-    told: Counter[str] = field(default_factory=Counter)
+    reported: Counter[str] = field(default_factory=Counter)
     unanswered_stored: int = 0  # events whose writer died before it got an answer
     seconds: float = 0.0
 
@@ -112,14 +112,14 @@ def run(seed: int, *, kills: int, workers: int, lag: float = 0.0) -> Report:
                 raise Broken("G10: the processes do not come to an end")
             for pipe in wait(list(crew.members), timeout=1):
                 try:
-                    told, name, where = pipe.recv()
+                    reported, name, where = pipe.recv()
                 except (EOFError, OSError):
                     crew.bury(pipe)
                     if report.kills < kills:
                         crew.hire()
                     continue
-                report.told[told] += 1
-                _note(history, told, name, where)
+                report.reported[reported] += 1
+                _note(history, reported, name, where)
             if report.kills >= kills and not stopping:
                 stopping = True
                 for pipe in crew.members:
@@ -135,12 +135,12 @@ def run(seed: int, *, kills: int, workers: int, lag: float = 0.0) -> Report:
     return report
 
 
-def _note(history: History, told: str, name: str, where: Where) -> None:
-    if told == "born":
+def _note(history: History, reported: str, name: str, where: Where) -> None:
+    if reported == "born":
         history.initial[name] = {"born": name}
-    elif told == "tried":
+    elif reported == "tried":
         history.unknown.add(name)
-    elif told == "stored":
+    elif reported == "stored":
         history.stored[name] = where
     else:
         history.unknown.discard(name)

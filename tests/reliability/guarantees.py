@@ -165,18 +165,18 @@ class Picture:
         """The event with the content of its chunks. Raises if they are not whole."""
         if "chunks" not in event:
             return event
-        told = event["chunks"]
+        described = event["chunks"]
         prefix = event["id"].split(".")[0].split("-")[0]
         ids = [
-            f"{prefix}-{event['incarnation']}-{told['upload']}-{number:04d}"
-            for number in range(told["count"])
+            f"{prefix}-{event['incarnation']}-{described['upload']}-{number:04d}"
+            for number in range(described["count"])
         ]
-        return event | json.loads(_unpacked([self.chunks[each] for each in ids], told))
+        return event | json.loads(_unpacked([self.chunks[each] for each in ids], described))
 
 
-def _unpacked(parts: list[Document], told: Document) -> bytes:
+def _unpacked(parts: list[Document], described: Document) -> bytes:
     raw = zlib.decompress(b"".join(base64.b64decode(each["data"]) for each in parts))
-    assert hashlib.sha256(raw).hexdigest() == told["sha256"]
+    assert hashlib.sha256(raw).hexdigest() == described["sha256"]
     return raw
 
 

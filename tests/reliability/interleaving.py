@@ -149,7 +149,7 @@ class Call:
     where: Where
     start: int
     end: int = 0
-    told: str = ""
+    outcome: str = ""
     event_id: str = ""
     marker: str = ""
     shared: dict[str, Any] = field(default_factory=dict)
@@ -234,16 +234,16 @@ class World:
         self.calls.append(call)
         try:
             result = await work(call)
-            call.told = "ok"
+            call.outcome = "ok"
             return result
         except (AlreadyExistsError, SessionNotFoundError, StaleSessionError) as error:
-            call.told = type(error).__name__
+            call.outcome = type(error).__name__
         except StateUpdatePendingError:
-            call.told = "unmerged"
+            call.outcome = "unmerged"
         except StorageError:
-            call.told = "unknown"
+            call.outcome = "unknown"
         except Killed:
-            call.told = "killed"
+            call.outcome = "killed"
             raise
         finally:
             call.end = self.step
@@ -285,15 +285,15 @@ class World:
             marker=str(session._storage_update_marker),
             shared={key: event_id for key in keys if key.startswith(_SHARED)},
         )
-        told = self.calls_of(event_id)[-1].told
-        if told in ("ok", "unmerged"):
+        outcome = self.calls_of(event_id)[-1].outcome
+        if outcome in ("ok", "unmerged"):
             self.history.stored[event_id] = where
-            if told == "unmerged":
+            if outcome == "unmerged":
                 self.history.unmerged.add(event_id)
-        elif told != "unknown":
+        elif outcome != "unknown":
             self.history.unknown.discard(event_id)
             self.history.refused.add(event_id)
-        return told in ("ok", "unmerged")
+        return outcome in ("ok", "unmerged")
 
     def calls_of(self, event_id: str) -> list[Call]:
         return [each for each in self.calls if each.event_id == event_id]
@@ -405,7 +405,7 @@ class World:
             or all(each.incarnation not in call.marker for each in moments),
             ("append", "StaleSessionError"): True,  # see _one_winner
         }
-        if not true.get((call.name, call.told), True):
+        if not true.get((call.name, call.outcome), True):
             raise Broken(f"{call} is not true: {moments}")
 
     def _one_winner(self) -> None:
@@ -418,7 +418,7 @@ class World:
         for (where, marker), calls in starts.items():
             events = [event for each in self.model.moments[where] for event in each.events or ()]
             stored = {call.event_id for call in calls} & set(events)
-            stale = [call for call in calls if call.told == "StaleSessionError"]
+            stale = [call for call in calls if call.outcome == "StaleSessionError"]
             if len(stored) > 1 and not self.rebasing:
                 raise Broken(f"G2 {marker}: {stored} were all stored")
             if stale and not self._moved(where, marker, stale):
@@ -438,7 +438,7 @@ class World:
     def _order(self) -> None:
         """What returned before something else began comes before it, in logs and in shared
         state."""
-        done = [c for c in self.calls if c.name == "append" and c.told in ("ok", "unmerged")]
+        done = [c for c in self.calls if c.name == "append" and c.outcome in ("ok", "unmerged")]
         places = {
             record["event_id"]: (where, record["seq"])
             for where, records in Picture(self.emulator).logs.items()
@@ -453,7 +453,7 @@ class World:
                     raise Broken(f"{first} comes after {second} in the log")
         if not self.clocks_agree or self.lag:
             return
-        writes = {call.event_id: call for call in done if call.told == "ok"}
+        writes = {call.event_id: call for call in done if call.outcome == "ok"}
         for reader in [call for call in self.calls if call.name == "get"]:
             for key, value in reader.shared.items():
                 shown = writes.get(value)

@@ -56,11 +56,11 @@ def test_cancelled_after_any_number_of_steps(operation, home):
             await asyncio.sleep(0)
         finished = task.done()
         task.cancel()
-        (told,) = await asyncio.gather(task, return_exceptions=True)
+        (outcome,) = await asyncio.gather(task, return_exceptions=True)
         _session_object(stage)
         if stage.event is not None:
             _held_if_stored(stage)
-        assert told in ("ok", "cancelled") or isinstance(told, asyncio.CancelledError)
+        assert outcome in ("ok", "cancelled") or isinstance(outcome, asyncio.CancelledError)
         again = await attempt(operation.run(stage, stage.victim))
         assert again in ("ok", operation.again.__name__ if operation.again else "ok")
         await stage.victim.service.flush()
@@ -101,9 +101,9 @@ def test_cancelling_one_of_several_appends_leaves_the_others_alone(home):
             await asyncio.sleep(0)
         finished = tasks[1].done()
         tasks[1].cancel()
-        told = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [told[0], told[2]] == ["ok", "ok"]
-        assert isinstance(told[1], asyncio.CancelledError) or told[1] in ("ok", "cancelled")
+        outcome = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [outcome[0], outcome[2]] == ["ok", "ok"]
+        assert isinstance(outcome[1], asyncio.CancelledError) or outcome[1] in ("ok", "cancelled")
         await stage.append(stage.victim, stage.session, say("four"))
         held = [each.id for each in stage.session.events]
         await stage.victim.service.flush()
@@ -137,9 +137,9 @@ async def test_cancelled_at_a_request_with_the_real_thread(place, when):
             await asyncio.to_thread(arrived.wait)
 
         rule = emulator.faults.call(cancel, when=when, nth=place)
-        (told,) = await asyncio.gather(task, return_exceptions=True)
+        (outcome,) = await asyncio.gather(task, return_exceptions=True)
         if place <= 3:  # the fourth follows in the background
-            assert isinstance(told, asyncio.CancelledError)
+            assert isinstance(outcome, asyncio.CancelledError)
             assert session.events == [said]
         await service.append_event(session, event("two"))
         await service.flush()
@@ -150,7 +150,7 @@ async def test_cancelled_at_a_request_with_the_real_thread(place, when):
         await service.close()
 
 
-async def test_a_refusal_whose_caller_was_cancelled_is_no_noise(caplog):
+async def test_a_refusal_whose_caller_was_cancelled_is_not_logged(caplog):
     with Emulator() as emulator:
         service, other = (CosmosSessionService.embedded(emulator) for _ in range(2))
         session = await service.create_session(**THIS, state={"born": "first"})

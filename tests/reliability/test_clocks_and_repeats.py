@@ -37,7 +37,7 @@ async def load(process: Process):
     return found
 
 
-def test_who_has_read_a_value_overwrites_it_however_late_his_clock_is():
+def test_a_process_that_has_read_a_value_overwrites_it_however_late_its_clock_is():
     async def work(stage: Stage) -> None:
         skews = [HOUR, -HOUR, 0.0, 2 * HOUR, -2 * HOUR]
         processes = [Process(stage.emulator, skew=skew) for skew in skews]
@@ -140,7 +140,7 @@ def test_an_event_that_two_processes_deliver_is_stored_once(mode):
     scene(work, on_conflict=mode)
 
 
-def test_an_event_whose_answer_was_lost_is_recognised_behind_newer_ones():
+def test_an_event_whose_answer_was_lost_is_recognised_before_newer_ones():
     async def work(stage: Stage) -> None:
         stage.emulator.faults.drop_after(operation="create", container="events", times=None)
         with pytest.raises(Exception, match="Whether it was stored is not known"):

@@ -12,4 +12,4 @@ def test_killed_processes_lose_nothing(lag):
     report = run(seed=1, kills=4, workers=3, lag=lag)
     assert report.kills == 4
     assert report.processes > 3
-    assert report.told["stored"] > 0
+    assert report.reported["stored"] > 0

@@ -58,14 +58,14 @@ def test_an_operation_ends_within_its_deadline(operation, opened, silence):
             session = await process.service.get_session(**THIS)
         SILENCES[silence](emulator.faults, times=None)
         began = loop.time()
-        with pytest.raises((UnavailableError, ThrottledError)) as told:
+        with pytest.raises((UnavailableError, ThrottledError)) as raised:
             await OPERATIONS[operation](process.service, session)
         assert loop.time() - began <= TIMEOUT + 0.001
         emulator.faults.clear()
         if silence == "429 without end" and opened:
-            assert isinstance(told.value, ThrottledError)
-            assert "Nothing was stored" in str(told.value)
-        return str(told.value)
+            assert isinstance(raised.value, ThrottledError)
+            assert "Nothing was stored" in str(raised.value)
+        return str(raised.value)
 
     said = simulate(scene)
     assert "not known" in said or "Nothing was stored" in said or "Nothing was changed" in said
@@ -82,23 +82,23 @@ def test_a_silence_that_begins_in_the_middle_ends_too_and_nothing_acknowledged_i
         process = Process(emulator, timeout=TIMEOUT)
         session = await process.service.create_session(**THIS)
         SILENCES[silence](emulator.faults, nth=place, times=None, resource="docs")
-        told = []
+        answered = []
         for number in range(3):
             began = loop.time()
             try:
                 await process.service.append_event(
                     session, event(str(number), delta={"user:k": number})
                 )
-                told.append(str(number))
+                answered.append(str(number))
             except StateUpdatePendingError:
-                told.append(str(number))
+                answered.append(str(number))
             except (UnavailableError, ThrottledError):
                 pass
             assert loop.time() - began <= TIMEOUT + 0.001
         emulator.faults.clear()
         found = await Process(emulator).service.get_session(**THIS)
         stored = [each.content.parts[0].text for each in found.events]
-        assert [each for each in stored if each in told] == told
+        assert [each for each in stored if each in answered] == answered
 
     simulate(scene)
 

@@ -76,10 +76,10 @@ def test_of_writers_from_one_revision_one_wins_and_the_others_leave_no_trace(see
             world, *(write(world, world.process(), HERE, 2, "k", "user:k") for _ in range(4))
         )
         await world.check()
-        told = {call.told for call in world.calls if call.name == "append"}
-        assert "ok" in told
+        outcome = {call.outcome for call in world.calls if call.name == "append"}
+        assert "ok" in outcome
         if not world._losses:
-            assert "StaleSessionError" in told
+            assert "StaleSessionError" in outcome
             assert len(world.model.lives[HERE].events) == 8
 
     simulate(scene, seed)
@@ -106,7 +106,7 @@ def test_when_writers_rebase_all_land_in_one_order_that_all_readers_see(seed):
         await play(world, *(rebase(world.process(on_conflict="rebase")) for _ in range(4)))
         await world.check()
         if not world._losses:
-            assert {call.told for call in world.calls} == {"ok"}
+            assert {call.outcome for call in world.calls} == {"ok"}
             assert len(world.model.lives[HERE].events) == 12
 
     simulate(scene, seed)
@@ -188,6 +188,6 @@ def test_the_same_seed_gives_the_same_run():
         world = World(7, losses=0.05)
         await begin(world, HERE)
         await play(world, *(write(world, world.process(), HERE, 2, "user:k") for _ in range(3)))
-        return [(call.name, call.start, call.end, call.told) for call in world.calls]
+        return [(call.name, call.start, call.end, call.outcome) for call in world.calls]
 
     assert simulate(scene, 7) == simulate(scene, 7)

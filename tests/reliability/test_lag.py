@@ -166,7 +166,7 @@ def test_a_list_shows_what_sessions_had(world):
 
 @somewhere
 @pytest.mark.parametrize("mode", ["raise", "rebase"])
-def test_of_two_who_append_at_one_place_one_is_told_so(world, mode):
+def test_of_two_appends_at_one_place_one_is_refused(world, mode):
     async def work(stage: Stage, world: World) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
         catch_up(stage)
@@ -209,7 +209,7 @@ def test_a_large_event_of_another_process_is_read_whole(world):
 
 
 @everywhere
-def test_who_writes_first_sees_it(world):
+def test_a_process_sees_its_own_write(world):
     async def work(stage: Stage, world: World) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
         await stage.append(stage.victim, session, say("one", "own"))

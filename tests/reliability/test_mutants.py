@@ -257,7 +257,7 @@ MUTANTS = [
         HybridClock,
         "observe",
         no_observing,
-        clocks.test_who_has_read_a_value_overwrites_it_however_late_his_clock_is,
+        clocks.test_a_process_that_has_read_a_value_overwrites_it_however_late_its_clock_is,
     ),
     (
         StateDocument,
@@ -302,7 +302,7 @@ MUTANTS = [
         no_confirmation,
         worlds(erasure.test_a_purge_erases_what_it_says, deleted=True),
     ),
-    (Container, "become_known", no_becoming_known, worlds(lag.test_who_writes_first_sees_it)),
+    (Container, "become_known", no_becoming_known, worlds(lag.test_a_process_sees_its_own_write)),
     (Administration, "catch_up", no_catching_up, worlds(lag.test_an_export_is_complete)),
     # Clocks.
     (ServerClock, "now", local_time, clock_of("both three minutes slow")),

@@ -175,11 +175,11 @@ async def test_a_client_of_the_application_stays_on_its_loop(emulator):
 
 def test_contradictory_options_are_refused(emulator):
     account = CosmosAccount.embedded(emulator)
-    with pytest.raises(ConfigurationError, match="give that to the account"):
+    with pytest.raises(ConfigurationError, match="pass them to the account"):
         CosmosSessionService(account=account, endpoint="embedded::memory:")
-    with pytest.raises(ConfigurationError, match="client is complete"):
+    with pytest.raises(ConfigurationError, match="client cannot be combined"):
         CosmosAccount(client=object(), endpoint="embedded::memory:")
-    with pytest.raises(ConfigurationError, match="ensure is"):
+    with pytest.raises(ConfigurationError, match="ensure must be"):
         CosmosAccount(endpoint="embedded::memory:", ensure="maybe")
     with pytest.raises(ConfigurationError, match="timeout"):
         CosmosAccount(endpoint="embedded::memory:", timeout=0)

@@ -194,7 +194,7 @@ async def test_what_was_assigned_to_a_timestamp_reads_back_too(open_service, raw
 
 
 @pytest.mark.parametrize("given", ["5.5", "soon", None, True, {"a": 1}, [1]], ids=repr)
-async def test_a_stored_timestamp_that_is_none_reads_the_same_each_time(open_service, raw, given):
+async def test_an_invalid_stored_timestamp_reads_the_same_each_time(open_service, raw, given):
     writer = open_service()
     session = await writer.create_session(**WHO)
     await writer.append_event(session, event("hi", delta={"a": 1}))

@@ -20,7 +20,7 @@ LONG = int(os.environ.get("COMPACTED_EVENTS", "400"))
 SAY = ("say", "agent", "")
 
 
-async def told(service, turns, *operations):
+async def conversation(service, turns, *operations):
     """A session of this many turns. All but the last are summarised. Some more follow."""
     history = History()
     session = await service.create_session(**WHO)
@@ -49,7 +49,7 @@ async def turn(service, emulator, session):
 
 async def test_a_turn_costs_the_same_however_many_events_are_compacted(open_service, emulator):
     writer, service = open_service(), open_service(since_compaction=True)
-    short, long = await told(writer, 25), await told(writer, LONG // 2)
+    short, long = await conversation(writer, 25), await conversation(writer, LONG // 2)
     assert (len(short.events), len(long.events)) == (51, LONG + 1)
     requests, units = await turn(service, emulator, short)
     many, more = await turn(service, emulator, long)
@@ -58,7 +58,7 @@ async def test_a_turn_costs_the_same_however_many_events_are_compacted(open_serv
 
 
 async def test_a_session_that_is_known_is_loaded_in_one_round_trip(open_service, emulator):
-    session = await told(open_service(), 25, *[SAY] * 2)
+    session = await conversation(open_service(), 25, *[SAY] * 2)
     service = open_service(since_compaction=True)
     for _ in range(2):  # the SDK learns the containers and their ranges
         await reload(service, session)
@@ -73,7 +73,7 @@ async def test_a_session_that_is_known_is_loaded_in_one_round_trip(open_service,
 async def test_records_that_are_loaded_one_by_one_are_read_once(open_service, emulator):
     waiting = ("wait", True, False)
     writer = open_service()
-    session = await told(writer, 0, *[waiting] * 6, *[SAY] * 20, ("roll", 2, 0), SAY)
+    session = await conversation(writer, 0, *[waiting] * 6, *[SAY] * 20, ("roll", 2, 0), SAY)
     service = open_service(since_compaction=True)
     part = await reload(service, session)
     assert 24 <= len(part.events) < len(session.events)
@@ -116,7 +116,9 @@ async def test_under_lag_the_prompt_is_one_that_the_session_had(lagging):
 async def test_a_record_of_those_that_was_removed_is_reported_and_the_rest_is_loaded(
     open_service, emulator, caplog
 ):
-    session = await told(open_service(), 0, ("wait", True, False), *[SAY] * 9, ("roll", 2, 0))
+    session = await conversation(
+        open_service(), 0, ("wait", True, False), *[SAY] * 9, ("roll", 2, 0)
+    )
     with raw_store(emulator) as raw:
         place = raw.sessions.one(document_type="session")["load"]["apart"][0]
         raw.events.remove(raw.events.one(seq=place))
@@ -130,7 +132,7 @@ async def test_a_record_of_those_that_was_removed_is_reported_and_the_rest_is_lo
 
 @pytest.mark.parametrize("load", ["x", {}, {"from": "a"}, {"from": 3, "at": 0, "apart": [None]}])
 async def test_a_damaged_place_means_everything(open_service, emulator, load):
-    session = await told(open_service(), 9)
+    session = await conversation(open_service(), 9)
     with raw_store(emulator) as raw:
         raw.sessions.put(raw.sessions.one(document_type="session") | {"load": load})
     assert await reload(open_service(since_compaction=True), session) == await reload(
@@ -139,7 +141,7 @@ async def test_a_damaged_place_means_everything(open_service, emulator, load):
 
 
 async def test_a_purge_leaves_no_places(service, emulator):
-    session = await told(service, 9)
+    session = await conversation(service, 9)
     with raw_store(emulator) as raw:
         assert raw.sessions.one(document_type="session")["load"]["from"] > 1
         await service.purge_session(**WHO, session_id=session.id)
@@ -158,5 +160,5 @@ def test_it_can_be_set_by_the_uri_and_by_the_environment(monkeypatch, tmp_path):
 
 
 def test_it_excludes_a_number_of_recent_events():
-    with pytest.raises(ConfigurationError, match="exclude each other"):
+    with pytest.raises(ConfigurationError, match="cannot be combined"):
         CosmosSessionService.embedded(since_compaction=True, recent_events=5)

@@ -87,7 +87,7 @@ async def test_a_refusal_speaks_for_its_request_alone(service, emulator):
     assert await service.get_session(**WHO, session_id=session.id) is None
 
 
-async def test_throttling_that_does_not_end_is_told_apart(service, emulator):
+async def test_throttling_that_does_not_end_has_an_error_of_its_own(service, emulator):
     session = await service.create_session(**WHO)
     emulator.faults.throttle(retry_after_ms=1, operation="create", container="events", times=None)
     with pytest.raises(ThrottledError, match="429"):
@@ -233,14 +233,14 @@ async def _speak_plainly(reader, writer):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "answer", "told"),
+    ("scheme", "answer", "message"),
     [
         ("http", _hang_up, "It may expect TLS: write https://"),
         ("http", _speak_plainly, "It may expect TLS: write https://"),
         ("https", _speak_plainly, "It does not speak TLS.* write http://"),
     ],
 )
-async def test_tls_on_one_side_only_says_what_to_do(scheme, answer, told):
+async def test_tls_on_one_side_only_says_what_to_do(scheme, answer, message):
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     service = CosmosSessionService(
@@ -249,7 +249,7 @@ async def test_tls_on_one_side_only_says_what_to_do(scheme, answer, told):
         database="adk",
         client_options={"retry_total": 0, "retry_connect": 0},
     )
-    with pytest.raises(UnavailableError, match=told):
+    with pytest.raises(UnavailableError, match=message):
         await service.create_session(**WHO)
     await service.close()
     server.close()
@@ -276,7 +276,7 @@ def test_every_exception_of_ours_has_one_root():
         assert issubclass(each, CosmosServiceError) or each.__name__ in adk
 
 
-async def test_a_state_with_keys_that_are_no_strings_is_refused(service, emulator):
+async def test_a_state_with_keys_that_are_not_strings_is_refused(service, emulator):
     with pytest.raises(InvalidStateError, match="Nothing was stored"):
         await service.create_session(**WHO, state={"user:a": 1, 7: 2})
     assert not [each for each in emulator.requests if each.resource == "docs"]
@@ -306,13 +306,13 @@ async def test_a_session_is_not_created_while_the_state_that_it_is_given_cannot_
     assert await open_service().get_session(**WHO, session_id="s") is None
 
 
-async def test_a_replica_that_is_behind_does_not_make_a_session_disappear(service, emulator):
+async def test_a_replica_that_lags_does_not_make_a_session_disappear(service, emulator):
     session = await service.create_session(**WHO)
     emulator.faults.fail(404, substatus=1002, operation="read", id=f"session.app.{session.id}")
     assert await reload(service, session) == session
 
 
-async def test_replicas_that_stay_behind_are_no_missing_session(service, emulator):
+async def test_replicas_that_keep_lagging_do_not_count_as_a_missing_session(service, emulator):
     session = await service.create_session(**WHO)
     emulator.faults.fail(404, substatus=1002, operation="read", container="sessions", times=None)
     with pytest.raises(UnavailableError, match="get_session"):

@@ -104,7 +104,7 @@ async def test_a_fork_and_its_source_go_on_independently(open_service, service, 
     assert texts(again) == ["1", "2"]
 
 
-async def test_a_fork_for_another_user_takes_no_user_state_along(open_service, service, session):
+async def test_a_fork_for_another_user_copies_no_user_state(open_service, service, session):
     fork = await service.fork_session(**THIS, new_user_id="other")
     assert fork.events == session.events
     assert "user:u" not in fork.state

@@ -46,7 +46,7 @@ async def test_a_restored_session_is_as_it_was(open_service):
     assert texts(await other.get_session(**THIS)) == ["hello", "again"]
 
 
-async def test_who_held_the_session_across_delete_and_restore_must_reload(open_service):
+async def test_a_session_object_from_before_delete_and_restore_must_be_reloaded(open_service):
     one, other = open_service(on_conflict="rebase"), open_service()
     session = await one.create_session(**THIS)
     await other.delete_session(**THIS)
@@ -301,7 +301,9 @@ async def test_a_purge_that_fails_leaves_nothing_that_is_never_awaited(service, 
 
 
 @pytest.mark.usefixtures("no_pauses")
-async def test_a_delete_that_others_always_forestall_ends_and_says_so(open_service, emulator):
+async def test_a_delete_that_always_loses_to_other_writers_ends_with_an_error(
+    open_service, emulator
+):
     service, other = open_service(), open_service(on_conflict="rebase")
     session = await service.create_session(**THIS)
 
@@ -333,7 +335,9 @@ async def test_a_delete_that_others_always_forestall_ends_and_says_so(open_servi
 
 @pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("operation", ["restore_session", "purge_session"])
-async def test_what_others_always_forestall_ends_and_says_so(service, emulator, operation):
+async def test_an_operation_that_always_loses_to_other_writers_ends_with_an_error(
+    service, emulator, operation
+):
     await service.create_session(**THIS)
     await service.delete_session(**THIS)
     emulator.faults.fail(

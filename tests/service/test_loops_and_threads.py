@@ -227,7 +227,7 @@ def test_closing_all_the_time_fails_no_call(emulator):
     assert failures == []
 
 
-async def test_a_call_that_outlives_the_patience_of_a_close_is_told(emulator, monkeypatch):
+async def test_a_call_that_outlasts_the_timeout_of_a_close_gets_an_error(emulator, monkeypatch):
     for module in ("host", "io_thread"):
         monkeypatch.setattr(f"cosmosservice.hosting.{module}.CLOSE_TIMEOUT", 0.05)
     service = CosmosSessionService.embedded(emulator)
@@ -306,14 +306,14 @@ def test_a_forked_child_leaves_the_connections_of_its_parent_alone(use):
             signal.alarm(50)  # whatever happens to the others
             emulator = Emulator()
             endpoint = await Server(emulator).start()
-            os.write(tell, f"{{endpoint}} {{emulator.key}}".encode())
+            os.write(writable, f"{{endpoint}} {{emulator.key}}".encode())
             await asyncio.sleep(60)
 
-        told, tell = os.pipe()
+        readable, writable = os.pipe()
         server = os.fork()
         if server == 0:
             asyncio.run(serve())
-        endpoint, key = os.read(told, 1000).decode().split()
+        endpoint, key = os.read(readable, 1000).decode().split()
         service = CosmosSessionService(endpoint=endpoint, credential=key, database="t")
 
         async def ids():
@@ -342,7 +342,7 @@ def test_a_forked_child_leaves_the_connections_of_its_parent_alone(use):
     assert ended.stdout == "['s']\n", ended.stderr
 
 
-def test_however_often_a_thread_is_told_to_stop_it_winds_up_once(emulator, monkeypatch):
+def test_however_often_a_thread_is_asked_to_stop_it_shuts_down_once(emulator, monkeypatch):
     """A second stop while its loop ends would leave a task that never runs."""
     service = CosmosSessionService.embedded(emulator)
     asyncio.run(service.create_session(**WHO))

@@ -10,9 +10,7 @@ from tests.support.adk import event, reload, texts
 WHO = {"app_name": "app", "user_id": "user"}
 
 
-async def test_a_session_read_before_an_append_of_the_same_process_is_behind(
-    open_service, emulator
-):
+async def test_a_session_read_before_an_append_of_the_same_process_is_stale(open_service, emulator):
     session = await open_service().create_session(**WHO)
     service = open_service()  # has not seen the session yet
 

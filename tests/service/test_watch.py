@@ -88,24 +88,24 @@ def by_session(changes):
 # --- what is delivered
 
 
-async def test_events_are_told_as_they_are_appended_by_somebody_else(way):
+async def test_events_are_reported_as_another_process_appends_them(way):
     app, writer, reader = way
     watch = reader.watch(app_name=app, **QUICK)
     await watch.ready()
-    told = []
+    changes = []
     for number in range(4):
         session = await writer.create_session(**name(number, app))
         await say(writer, session, "one", "two")
-        told += [brief(change) for change in await take(watch, 2)]
+        changes += [brief(change) for change in await take(watch, 2)]
     expected = [
         ("event", f"user {n % 2}", f"s {n}", place, text)
         for n in range(4)
         for place, text in ((1, "one"), (2, "two"))
     ]
-    assert told == expected
+    assert changes == expected
 
 
-async def test_an_event_is_told_as_it_was_appended(way):
+async def test_an_event_is_reported_as_it_was_appended(way):
     app, writer, reader = way
     session = await writer.create_session(**name(0, app))
     given = event("hello", author="user", delta={"a": 1, "user:b": [2]})
@@ -115,7 +115,7 @@ async def test_an_event_is_told_as_it_was_appended(way):
     assert (change.app_name, change.user_id, change.session_id) == (app, "user 0", "s 0")
 
 
-async def test_delete_restore_and_purge_are_told_and_stubs_are_no_events(way):
+async def test_delete_restore_and_purge_are_reported_and_stubs_are_not_events(way):
     app, writer, reader = way
     watch = reader.watch(app_name=app, **QUICK)
     await watch.ready()
@@ -124,8 +124,8 @@ async def test_delete_restore_and_purge_are_told_and_stubs_are_no_events(way):
     await writer.delete_session(**name(0, app))
     await writer.restore_session(**name(0, app))
     await writer.delete_session(**name(0, app))
-    told = await take(watch, 5)
-    kinds = [(change.kind, change.revision) for change in told]
+    changes = await take(watch, 5)
+    kinds = [(change.kind, change.revision) for change in changes]
     assert kinds == [
         ("event", 1),
         ("event", 2),
@@ -133,19 +133,19 @@ async def test_delete_restore_and_purge_are_told_and_stubs_are_no_events(way):
         ("restored", 4),
         ("deleted", 5),
     ]
-    assert [change.event is None for change in told] == [False, False, True, True, True]
+    assert [change.event is None for change in changes] == [False, False, True, True, True]
     await writer.purge_session(**name(0, app))
-    after = await rest(reader, told[-1].continuation, app)
+    after = await rest(reader, changes[-1].continuation, app)
     assert {change.kind for change in after} == {"purged"}
     assert {change.kind for change in await rest(reader, "beginning", app)} == {"purged"}
 
 
-async def test_a_large_event_is_told_whole(way):
+async def test_a_large_event_is_reported_whole(way):
     app, writer, reader = way
     session = await writer.create_session(**name(0, app))
     await say(writer, session, LARGE, "after")
-    told = await rest(reader, "beginning", app)
-    assert [change.event.content.parts[0].text for change in told] == [LARGE, "after"]
+    changes = await rest(reader, "beginning", app)
+    assert [change.event.content.parts[0].text for change in changes] == [LARGE, "after"]
 
 
 async def test_a_page_of_large_events_is_cut_and_nothing_is_missing(way, monkeypatch):
@@ -153,9 +153,9 @@ async def test_a_page_of_large_events_is_cut_and_nothing_is_missing(way, monkeyp
     app, writer, reader = way
     for session in await sessions_of(writer, 2, app):
         await say(writer, session, "a", "b", "c")
-    told = await rest(reader, "beginning", app)
-    assert by_session(told) == {"s 0": [1, 2, 3], "s 1": [1, 2, 3]}
-    assert len(told) == 6
+    changes = await rest(reader, "beginning", app)
+    assert by_session(changes) == {"s 0": [1, 2, 3], "s 1": [1, 2, 3]}
+    assert len(changes) == 6
 
 
 async def test_only_the_user_or_the_session_that_was_asked_for(way):
@@ -182,7 +182,7 @@ async def test_a_session_that_does_not_exist_yet_is_waited_for(way):
     assert [brief(change)[4] for change in await take(watch, 1)] == ["first"]
 
 
-async def test_what_was_there_before_is_not_told_from_now_on(way):
+async def test_a_watch_from_now_does_not_report_earlier_events(way):
     app, writer, reader = way
     session = await writer.create_session(**name(0, app))
     await say(writer, session, "before")
@@ -208,34 +208,37 @@ async def history(service, app):
     await say(service, sessions[2], "c")
 
 
-async def test_the_rest_is_told_exactly_from_every_continuation(way):
+async def test_every_continuation_reports_exactly_the_rest(way):
     app, writer, reader = way
     await history(writer, app)
-    told = await rest(reader, "beginning", app)
-    assert len(told) == 10
-    assert by_session(told) == {"s 0": [1, 2, 3], "s 1": [1, 2, 3, 4], "s 2": [1, 2, 3]}
-    everything = sorted(map(brief, told))
-    for count, change in enumerate(told, 1):
+    changes = await rest(reader, "beginning", app)
+    assert len(changes) == 10
+    assert by_session(changes) == {"s 0": [1, 2, 3], "s 1": [1, 2, 3, 4], "s 2": [1, 2, 3]}
+    everything = sorted(map(brief, changes))
+    for count, change in enumerate(changes, 1):
         following = await rest(reader, change.continuation, app)
-        done = list(map(brief, told[:count]))
+        done = list(map(brief, changes[:count]))
         assert sorted(done + list(map(brief, following))) == everything
         assert all(
-            places == sorted(places) for places in by_session([*told[:count], *following]).values()
+            places == sorted(places)
+            for places in by_session([*changes[:count], *following]).values()
         )
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-async def test_the_rest_is_told_exactly_from_every_continuation_after_a_split(partitions):
+async def test_every_continuation_reports_exactly_the_rest_after_a_split(partitions):
     with Emulator(partitions=partitions) as emulator:
         async with on(emulator) as writer, on(emulator) as reader:
             await history(writer, "app")
-            told = await rest(reader, "beginning")
+            changes = await rest(reader, "beginning")
             emulator.split(EVENTS)
             for session in await sessions_of(writer, 3, "app 2"):
                 await say(writer, session, "not of this app")
-            for count, change in enumerate(told, 1):
+            for count, change in enumerate(changes, 1):
                 following = await rest(reader, change.continuation)
-                assert sorted(map(brief, told)) == sorted(map(brief, told[:count] + following))
+                assert sorted(map(brief, changes)) == sorted(
+                    map(brief, changes[:count] + following)
+                )
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -245,18 +248,18 @@ async def test_a_watch_goes_on_through_splits(partitions):
             watch = reader.watch(app_name="app", **QUICK)
             await watch.ready()
             sessions = await sessions_of(writer, 5)
-            told = []
+            changes = []
             for _ in range(3):
                 for session in sessions:
                     await say(writer, session, "x")
-                told += await take(watch, 4)  # in the middle of the history
+                changes += await take(watch, 4)  # in the middle of the history
                 emulator.split(EVENTS)
-            told += await take(watch, 3)
-            assert by_session(told) == {session.id: [1, 2, 3] for session in sessions}
+            changes += await take(watch, 3)
+            assert by_session(changes) == {session.id: [1, 2, 3] for session in sessions}
             assert await rest(reader, watch.continuation) == []
 
 
-async def test_a_watch_knows_where_to_go_on_before_anything_was_told(emulator):
+async def test_a_watch_has_a_continuation_before_anything_is_reported(emulator):
     async with on(emulator) as service:
         watch = service.watch(app_name="app", user_id="user 0", **QUICK)
         assert watch.continuation is None
@@ -268,15 +271,15 @@ async def test_a_watch_knows_where_to_go_on_before_anything_was_told(emulator):
         assert sorted(by_session(found)) == ["s 0", "s 2"]
 
 
-async def test_without_an_app_all_apps_are_told(emulator):
+async def test_without_an_app_all_apps_are_reported(emulator):
     async with on(emulator) as service:
         watch = service.watch(app_name=None, **QUICK)
         await watch.ready()
         beginning = watch.continuation
         for app in ("app", "app 2"):
             await say(service, await service.create_session(**name(0, app)), "x")
-        told = await rest(service, beginning, app=None)
-        assert sorted(change.app_name for change in told) == ["app", "app 2"]
+        changes = await rest(service, beginning, app=None)
+        assert sorted(change.app_name for change in changes) == ["app", "app 2"]
         with pytest.raises(ValueError, match="belongs to a watch of another app"):
             service.watch(app_name="app", since=beginning)
 
@@ -305,8 +308,8 @@ async def told_in_spite_of(emulator, trouble, **options):
             trouble()
             for session in sessions:
                 await say(writer, session, str(number))
-        told = await take(watch, 6)
-        assert by_session(told) == {"s 0": [1, 2, 3], "s 1": [1, 2, 3]}
+        changes = await take(watch, 6)
+        assert by_session(changes) == {"s 0": [1, 2, 3], "s 1": [1, 2, 3]}
 
 
 async def test_throttling_delays_a_watch_and_loses_nothing(emulator, caplog):
@@ -327,7 +330,7 @@ async def test_an_outage_delays_a_watch_and_loses_nothing(emulator, status):
     )
 
 
-async def test_silence_ends_a_look_and_the_next_one_tells_everything(emulator):
+async def test_silence_ends_a_read_and_the_next_one_reports_everything(emulator):
     await told_in_spite_of(
         emulator,
         lambda: emulator.faults.silent(operation="change feed", times=1),
@@ -351,7 +354,7 @@ async def test_a_first_look_that_fails_is_an_error(emulator):
             await anext(service.watch(app_name="app"))
 
 
-async def test_under_lag_everything_is_told_once_and_in_order():
+async def test_under_lag_everything_is_reported_once_and_in_order():
     replicas = Replicas(lag=(0, 0.05), seed=3)
     with Emulator(partitions=2, replicas=replicas) as emulator:
         async with on(emulator) as writer, on(emulator) as reader:
@@ -361,36 +364,38 @@ async def test_under_lag_everything_is_told_once_and_in_order():
             for text in "abc":
                 for session in sessions:
                     await say(writer, session, text)
-            told = await take(watch, 12)
-            assert by_session(told) == {session.id: [1, 2, 3] for session in sessions}
+            changes = await take(watch, 12)
+            assert by_session(changes) == {session.id: [1, 2, 3] for session in sessions}
             for count in (1, 5, 9):
-                watch = reader.watch(app_name="app", since=told[count - 1].continuation, **QUICK)
+                watch = reader.watch(app_name="app", since=changes[count - 1].continuation, **QUICK)
                 following = await take(watch, 12 - count)
-                assert sorted(map(brief, told[:count] + following)) == sorted(map(brief, told))
+                assert sorted(map(brief, changes[:count] + following)) == sorted(
+                    map(brief, changes)
+                )
 
 
-async def test_what_replicas_do_not_show_yet_is_told_when_they_do():
+async def test_events_that_replicas_do_not_show_yet_are_reported_when_they_do():
     replicas = Replicas()
     with Emulator(replicas=replicas) as emulator:
         async with on(emulator) as writer, on(emulator) as reader:
             session = await writer.create_session(**name(0))
             await say(writer, session, "one")
             watch = reader.watch(app_name="app", since="beginning", **QUICK)
-            told = await take(watch, 1)
+            changes = await take(watch, 1)
             replicas.hold()
             await say(writer, session, LARGE, "three")
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(anext(watch), 0.1)
             replicas.release()
-            told += await take(watch, 2)
-            assert [brief(change)[3:] for change in told] == [
+            changes += await take(watch, 2)
+            assert [brief(change)[3:] for change in changes] == [
                 (1, "one"),
                 (2, LARGE[:9]),
                 (3, "three"),
             ]
 
 
-async def test_events_of_several_writers_of_one_session_are_told_in_their_order(emulator):
+async def test_events_of_several_writers_of_one_session_are_reported_in_their_order(emulator):
     async with on(emulator) as reader:
         watch = reader.watch(app_name="app", **QUICK)
         await watch.ready()
@@ -402,10 +407,10 @@ async def test_events_of_several_writers_of_one_session_are_told_in_their_order(
             await say(writer, session, *(f"{who} {n}" for n in range(5)))
 
         await asyncio.gather(*(write(writer, n) for n, writer in enumerate(writers)))
-        told = await take(watch, 15)
+        changes = await take(watch, 15)
         stored = await reader.get_session(**name(0))
-        assert [change.revision for change in told] == list(range(1, 16))
-        assert [change.event for change in told] == stored.events
+        assert [change.revision for change in changes] == list(range(1, 16))
+        assert [change.event for change in changes] == stored.events
         for writer in writers:
             await writer.close()
 
@@ -422,23 +427,23 @@ async def renewed(service, later, number=0):
     return session
 
 
-async def test_renewed_records_are_not_told_again(open_service, emulator, later):
+async def test_renewed_records_are_not_reported_again(open_service, emulator, later):
     service = open_service(ttl=HOUR)
     watch = service.watch(app_name="app", **QUICK)
     await watch.ready()
     session = await service.create_session(**name(0))
     await say(service, session, "one", "two")
-    told = await take(watch, 2)
+    changes = await take(watch, 2)
     emulator.clear_requests()
     await renewed(service, later)
     assert [each.operation for each in emulator.requests].count("replace") >= 2
     await say(service, session, "three")
-    told += await take(watch, 1)
-    assert by_session(told) == {"s 0": [1, 2, 3]}
+    changes += await take(watch, 1)
+    assert by_session(changes) == {"s 0": [1, 2, 3]}
     # The same after a restart: a continuation says how far delivery has come.
     later(10)
     await say(service, session, "four")
-    told += await take(watch, 1)
+    changes += await take(watch, 1)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(anext(watch), 0.1)
     since = watch.continuation
@@ -447,7 +452,7 @@ async def test_renewed_records_are_not_told_again(open_service, emulator, later)
     assert again in ([], [4])  # at least once: the last one before the pause
 
 
-async def test_old_records_that_are_renewed_are_not_told_from_now_on(open_service, later):
+async def test_a_watch_from_now_does_not_report_old_records_that_are_renewed(open_service, later):
     service = open_service(ttl=HOUR)
     session = await service.create_session(**name(0))
     await say(service, session, "one", "two")
@@ -459,7 +464,7 @@ async def test_old_records_that_are_renewed_are_not_told_from_now_on(open_servic
     assert [change.revision for change in await take(watch, 1)] == [3]
 
 
-async def test_records_that_were_renewed_before_they_were_read_are_told_in_order(
+async def test_records_that_were_renewed_before_they_were_read_are_reported_in_order(
     open_service, later
 ):
     service = open_service(ttl=HOUR)
@@ -480,17 +485,17 @@ async def test_records_that_were_renewed_before_they_were_read_are_told_in_order
     assert len(early) == 2
 
 
-async def test_a_session_watch_of_a_session_with_a_ttl_tells_it_once(open_service, later):
+async def test_a_session_watch_of_a_session_with_a_ttl_reports_it_once(open_service, later):
     service = open_service(ttl=HOUR)
     session = await service.create_session(**name(0))
     watch = service.watch(**name(0), **QUICK)
     await watch.ready()
-    told = []
+    changes = []
     for number in range(5):
         await say(service, session, str(number))
-        told += await take(watch, 1)
+        changes += await take(watch, 1)
         await renewed(service, later)
-    assert [change.revision for change in told] == [1, 2, 3, 4, 5]
+    assert [change.revision for change in changes] == [1, 2, 3, 4, 5]
 
 
 # --- the end, and mistakes
@@ -501,16 +506,16 @@ async def test_a_cancelled_look_loses_nothing(emulator):
         watch = service.watch(app_name="app", since="beginning", **QUICK)
         (session,) = await sessions_of(service, 1)
         emulator.faults.delay(0.05, operation="change feed", times=None)
-        told = []
+        changes = []
         for number in range(10):
             await say(service, session, str(number))
             task = asyncio.create_task(anext(watch))
             await asyncio.sleep(0.01 * number)
             if not task.cancel():
-                told.append(task.result())
+                changes.append(task.result())
             await asyncio.gather(task, return_exceptions=True)
-        told += await take(watch, 10 - len(told))
-        assert [change.revision for change in told] == list(range(1, 11))
+        changes += await take(watch, 10 - len(changes))
+        assert [change.revision for change in changes] == list(range(1, 11))
 
 
 async def test_a_closed_watch_ends(emulator):
@@ -518,17 +523,17 @@ async def test_a_closed_watch_ends(emulator):
         for session in await sessions_of(service, 2):
             await say(service, session, "x")
         watch = service.watch(app_name="app", since="beginning", **QUICK)
-        told = []
+        changes = []
         async for change in watch:
-            told.append(change)
+            changes.append(change)
             await watch.aclose()
-        assert len(told) == 1
-        assert len(await rest(service, told[0].continuation)) == 1
+        assert len(changes) == 1
+        assert len(await rest(service, changes[0].continuation)) == 1
 
 
 @pytest.mark.parametrize("since", ["", "soon", "bm90aGluZw==", "é", "now "])
-async def test_what_is_no_continuation_is_refused(service, since):
-    with pytest.raises(ValueError, match="'now', 'beginning' or the continuation"):
+async def test_an_invalid_continuation_is_refused(service, since):
+    with pytest.raises(ValueError, match="'now', 'beginning' or the unchanged continuation"):
         service.watch(app_name="app", since=since)
 
 
@@ -536,7 +541,7 @@ async def test_half_a_continuation_is_refused(service):
     watch = service.watch(app_name="app")
     await watch.ready()
     for cut in (watch.continuation[:-4], watch.continuation[4:], watch.continuation + "AAAA"):
-        with pytest.raises(ValueError, match="exactly as it was given"):
+        with pytest.raises(ValueError, match="unchanged continuation"):
             service.watch(app_name="app", since=cut)
 
 
@@ -565,7 +570,7 @@ async def test_a_continuation_of_another_container_is_refused(open_service, emul
 
 @pytest.mark.parametrize("options", [{"interval": 0}, {"interval": -1}, {"since": None}])
 async def test_wrong_options_are_refused(service, options):
-    with pytest.raises(ValueError, match=r"interval is a number|since is a string"):
+    with pytest.raises(ValueError, match=r"interval must be a number|since must be a string"):
         service.watch(app_name="app", **options)
 
 
@@ -575,7 +580,7 @@ async def test_names_that_name_nothing_are_refused(service, names):
         service.watch(**names)
 
 
-async def test_a_change_does_not_show_whose_it_is(service):
+async def test_the_repr_of_a_change_names_nobody(service):
     session = await service.create_session(**name(0))
     await say(service, session, "s3cret")
     (change,) = await rest(service, "beginning")
@@ -591,7 +596,7 @@ async def test_a_continuation_names_nobody(service):
     assert not [each for each in (b"app", b"user 0", b"s 0") if each in content]
 
 
-async def test_a_fork_tells_its_copies_as_events_of_the_new_session(service):
+async def test_a_fork_reports_its_copies_as_events_of_the_new_session(service):
     session = await service.create_session(**name(0))
     await say(service, session, "one", "two")
     watch = service.watch(app_name="app", **QUICK)

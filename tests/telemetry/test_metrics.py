@@ -50,14 +50,14 @@ async def use(service):
 
 
 async def test_every_request_unit_that_is_charged_is_measured(emulator, seen):
-    told = []
-    async with CosmosSessionService.embedded(emulator, on_request_charge=told.append) as service:
+    charges = []
+    async with CosmosSessionService.embedded(emulator, on_request_charge=charges.append) as service:
         await use(service)
         charged = [each for each in emulator.requests if each.resource == "docs"]
         measured = seen.measured()[REQUEST_CHARGE]
         by_account = sum(each.charge for each in charged)
         assert total(measured) == pytest.approx(by_account)
-        assert sum(charge.request_units for charge in told) == pytest.approx(by_account)
+        assert sum(charge.request_units for charge in charges) == pytest.approx(by_account)
 
 
 async def test_requests_are_counted_by_status(service, seen):

@@ -167,15 +167,15 @@ async def test_the_session_document_is_written_in_a_trace_of_its_own_with_a_link
 
 
 async def test_what_becomes_a_memory_by_itself_is_seen_and_charged(emulator, seen):
-    told = []
-    async with CosmosAccount.embedded(emulator, on_request_charge=told.append) as account:
+    charges = []
+    async with CosmosAccount.embedded(emulator, on_request_charge=charges.append) as account:
         memory = CosmosMemoryService(account=account)
         service = CosmosSessionService(account=account, memory=memory)
         session = await service.create_session(app_name="app", user_id="ann")
         await service.append_event(session, event("hello"))
         await service.flush()
         seen.forget()
-        told.clear()
+        charges.clear()
         await service.append_event(session, event("again"))
         await service.flush()
     (stored,) = [span for span in seen.spans("remember") if span.name == "remember memories"]
@@ -184,7 +184,7 @@ async def test_what_becomes_a_memory_by_itself_is_seen_and_charged(emulator, see
     (handed_over,) = [span for span in above if stored in seen.below(span)]
     (link,) = handed_over.links
     assert link.context.span_id == seen.span("append_event").context.span_id
-    (charge,) = [each for each in told if each.container == "memories"]
+    (charge,) = [each for each in charges if each.container == "memories"]
     assert charge.operation == "remember"
     assert 0 < charge.request_units == pytest.approx(stored.attributes[CHARGE], abs=0.01)
     points = seen.measured()["azure.cosmosdb.client.operation.request_charge"]

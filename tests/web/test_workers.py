@@ -72,7 +72,7 @@ def test_two_workers_serve_one_conversation(address):
     assert len(workers) == 2
 
 
-def test_of_turns_at_the_same_time_the_later_ones_are_told_so(address):
+def test_of_simultaneous_turns_the_later_ones_get_a_conflict(address):
     session = request(address, {})["session"]
 
     def turn(number):

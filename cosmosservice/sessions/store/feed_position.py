@@ -63,8 +63,7 @@ class Position(NamedTuple):
             found = cls(container, tuple(Place(*each) for each in places))
         except (binascii.Error, ValueError, TypeError):
             raise ValueError(
-                "since is 'now', 'beginning' or the continuation of a change, exactly as it was"
-                " given."
+                "since must be 'now', 'beginning' or the unchanged continuation of a change."
             ) from None
         if digest != scope.digest:
             raise ValueError(

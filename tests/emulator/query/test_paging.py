@@ -41,7 +41,7 @@ def test_rows_of_a_join_may_be_split_over_pages(table):
     assert container.query(text, max_items=2) == [f"{n}{tag}" for n in range(3) for tag in "abc"]
 
 
-def test_no_token_behind_the_last_result(numbers):
+def test_no_token_after_the_last_result(numbers):
     page = run("SELECT * FROM c", [], numbers, max_items=20, continuation=None)
     assert (len(page.items), page.continuation) == (20, None)
     page = run("SELECT TOP 5 * FROM c", [], numbers, max_items=5, continuation=None)
@@ -92,7 +92,7 @@ def test_a_long_sort_key_fits_into_no_token_but_pages_all_the_same(table):
         "é",
     ],
 )
-def test_a_token_that_is_none_of_ours_is_refused(numbers, token):
+def test_a_token_of_another_origin_is_refused(numbers, token):
     with pytest.raises(ContinuationError):
         run("SELECT * FROM c", [], numbers, max_items=5, continuation=token)
 

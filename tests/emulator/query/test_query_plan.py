@@ -91,7 +91,7 @@ def test_a_plain_query_is_left_as_it_is():
         ),
     ],
 )
-def test_sort_keys_stand_beside_the_result(text, lines):
+def test_sort_keys_are_returned_with_the_result(text, lines):
     assert rewritten(text) == lines
 
 

@@ -68,6 +68,6 @@ def test_pages_of_a_ranking_follow_each_other(texts):
         "VectorDistance(c.v, [1]), c.id",
     ],
 )
-def test_a_score_stands_alone(texts, clause):
+def test_a_score_cannot_be_combined(texts, clause):
     with pytest.raises(QueryError):
         ids(texts, clause)

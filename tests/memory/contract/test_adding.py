@@ -73,7 +73,7 @@ async def test_adding_a_session_does_not_remove_what_was_added_by_event(service,
     assert len(await found(service, "cat", app=app)) == 2
 
 
-async def test_events_in_which_nothing_is_said_are_no_hits(service, app):
+async def test_events_without_text_are_not_hits(service, app):
     picture = types.Part(inline_data=types.Blob(data=b"cat", mime_type="image/png"))
     silent = [
         event(),

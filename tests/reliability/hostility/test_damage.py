@@ -146,7 +146,7 @@ async def test_an_event_that_cannot_be_read_is_a_placeholder_that_says_so(
 
 
 @pytest.mark.parametrize("places", [[2], [0], [4], [1, 3], [0, 1, 2, 3, 4]])
-async def test_a_hole_in_the_log_is_told_and_the_rest_is_shown(
+async def test_a_hole_in_the_log_is_reported_and_the_rest_is_shown(
     open_service, session, raw, caplog, places
 ):
     for number in places:

@@ -118,7 +118,7 @@ def exchange(endpoint, sent):
 
 
 @pytest.mark.parametrize("name", RUDE)
-async def test_what_is_no_request_is_refused_and_the_server_goes_on(emulator, endpoint, name):
+async def test_an_invalid_request_is_refused_and_the_server_goes_on(emulator, endpoint, name):
     answer = await asyncio.to_thread(exchange, endpoint, RUDE[name])
     if answer:
         status = int(answer.split(b" ", 2)[1])
@@ -128,7 +128,7 @@ async def test_what_is_no_request_is_refused_and_the_server_goes_on(emulator, en
         assert [each async for each in client.list_databases()] == []
 
 
-async def test_clients_that_hang_about_or_leave_in_the_middle_hold_up_nobody(emulator, endpoint):
+async def test_clients_that_idle_or_disconnect_do_not_block_others(emulator, endpoint):
     place = urlsplit(endpoint)
     idle = [socket.create_connection((place.hostname, place.port)) for _ in range(100)]
     try:

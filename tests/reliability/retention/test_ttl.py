@@ -173,9 +173,7 @@ async def test_a_renewal_that_is_disturbed_anywhere_loses_nothing(
 
 @pytest.mark.parametrize("anew", [False, True])
 @pytest.mark.parametrize("by", ["the process that made it", "another process"])
-async def test_the_log_tells_who_wrote_into_an_expired_session(
-    open_service, later, caplog, by, anew
-):
+async def test_a_write_into_an_expired_session_is_logged(open_service, later, caplog, by, anew):
     service = open_service(ttl=HOUR)
     old = await service.create_session(**THIS)
     await service.append_event(old, event("in time"))
@@ -206,7 +204,7 @@ async def test_the_log_is_silent_about_events_that_were_deleted_with_their_sessi
     assert caplog.text == ""
 
 
-async def test_who_writes_into_an_expired_session_writes_for_nobody_and_into_no_other(
+async def test_a_write_into_an_expired_session_is_seen_by_nobody_and_reaches_no_other_session(
     open_service, later, raw
 ):
     """The log alone decides an append, and it does not know that its session has expired. So the
