@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,7 +74,10 @@ def figures(machine: Mapping[str, str], results: list[Result]) -> list[str]:
     lines = [
         f"Measured on {datetime.now(UTC):%d %B %Y} by `make bench`.",
         "",
-        *(f"* {what}: {value}" for what, value in machine.items()),
+        *(
+            textwrap.fill(f"* {what}: {value}", 120, subsequent_indent="  ")
+            for what, value in machine.items()
+        ),
         "",
         "## Targets",
         "",
