@@ -22,14 +22,14 @@ $(STAMP): pyproject.toml requirements.lock
 
 venv: $(STAMP) ## make the development environment
 
-demo: $(STAMP) ## a conversation that survives its process, on the embedded emulator
+demo: $(STAMP) ## run conversations that survive their process, on the embedded emulator
 	@$(BIN)/python examples/agent_runner.py --fresh
 	@$(BIN)/python examples/agent_runner.py
 	@$(BIN)/python examples/remembering_agent.py --fresh
 	@$(BIN)/python examples/remembering_agent.py
 	@cat examples/next_steps.txt
 
-test: lint types unit ## lint, type check and tests
+test: lint types unit ## lint, check types and run the tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -44,35 +44,35 @@ unit: $(STAMP)
 model: $(STAMP) ## visit every state of the protocol's model (five minutes)
 	$(BIN)/python -m tests.model --short
 
-conformance: $(STAMP) ## Microsoft's own tests of azure-cosmos against the emulator (half an hour)
+conformance: $(STAMP) ## run Microsoft's own tests of azure-cosmos against the emulator (half an hour)
 	$(BIN)/python emulator/conformance
 
 crash-matrix: $(STAMP) ## fail every request of every operation in every way, with and without lag
 	$(BIN)/python -m tests.reliability.crash_matrix
 	$(BIN)/python -m tests.memory.crash_matrix
 
-soak: $(STAMP) ## load with faults, storms of 429 and lag, for three minutes (SOAK="--seconds 600 --lag 0")
+soak: $(STAMP) ## run a load with faults, storms of 429 and lag, for three minutes (SOAK="--seconds 600 --lag 0")
 	$(BIN)/python -m tests.reliability.load $(SOAK)
 
-endurance: $(STAMP) ## 100,000 sessions through one process, then ten minutes of soak with lag (an hour)
+endurance: $(STAMP) ## run 100,000 sessions through one process, then ten minutes of soak with lag (an hour)
 	$(BIN)/python -m tests.reliability.endurance
 	$(BIN)/python -m tests.reliability.load --seconds 600 --lag 0.5
 
 power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, again and again
 	$(BIN)/python -m tests.reliability.powercut
 
-interleavings: $(STAMP) ## twenty times as many seeds of concurrent processes as make test, cancelled at every step, with every lag
+interleavings: $(STAMP) ## run concurrent processes with twenty times the seeds of make test, cancelled at every step, with every lag
 	RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py tests/memory/test_remembering_under_lag.py tests/memory/test_processes.py
 
 crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half of them with lag
 	$(BIN)/python -m tests.reliability.crash_processes
 
-check: test ## test, and run security checks
+check: test ## run test and the security checks
 	$(BIN)/bandit -q -r cosmosservice emulator/cosmos_emulator -c pyproject.toml
 	@$(BIN)/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r requirements.lock || { \
 	  echo "pip-audit: a known vulnerability, or the vulnerability service of PyPI did not answer: see above." >&2; exit 1; }
 
-test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported line of google-adk
+test-matrix: $(ADKS:%=.matrix/%/.installed) ## test the contract on every supported line of google-adk
 	@for adk in $(ADKS); do \
 	  echo "google-adk $$adk"; \
 	  .matrix/$$adk/bin/python -m pytest -n 2 tests/contract tests/adk tests/converters tests/memory tests/artifacts/test_contract.py tests/artifacts/test_adk.py || exit 1; \
@@ -86,7 +86,7 @@ test-matrix: $(ADKS:%=.matrix/%/.installed) ## the contract on every supported l
 	@.matrix/$*/bin/python -m pip install -q --disable-pip-version-check -c .matrix/$*/constraints.txt google-adk==$* -e '.[dev]'
 	@touch $@
 
-test-pythons: $(PYTHONS:%=.pythons/%/.installed) ## the whole suite on every supported Python
+test-pythons: $(PYTHONS:%=.pythons/%/.installed) ## run all tests on every supported Python
 	@for python in $(PYTHONS); do \
 	  echo "Python $$python"; \
 	  .pythons/$$python/bin/python -m pytest -n 2 || exit 1; \
@@ -103,7 +103,7 @@ pythons-there:
 	@.pythons/$*/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-test-blobs: $(STAMP) .azurite/.installed ## artifacts with payloads in Azurite, the emulator of Blob Storage (needs Node)
+test-blobs: $(STAMP) .azurite/.installed ## test artifacts with payloads in Azurite, the emulator of Blob Storage (needs Node)
 	$(BIN)/python -m pytest tests/blobs
 
 .azurite/.installed:
@@ -145,7 +145,7 @@ bench: $(STAMP) ## compare with the other session services, write docs/benchmark
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m benchmarks
 
-bench-explore: $(STAMP) ## measure the page with 10,000 sessions, in headless Chromium
+bench-explore: $(STAMP) ## measure explore with 10,000 sessions, in headless Chromium
 	$(BIN)/python -m benchmarks.explore
 
 bench-memory: $(STAMP) ## measure how well memories are found, write docs/memory.md

@@ -276,7 +276,7 @@ class CosmosAccount:
                 within(connector.timeout, renews=operation not in stores.bounded),
                 connector.telemetry.operation(operation, stores.target(operation)),
             ):
-                return await host.run(stores, work)
+                return await host.in_store(stores, work)
 
         return run
 

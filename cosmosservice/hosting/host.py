@@ -58,7 +58,7 @@ class Host(Generic[C]):
     async def _open(self, factory: StoreFactory[C, S]) -> S:
         return await factory.open(await self.connection())
 
-    async def run(
+    async def in_store(
         self, factory: StoreFactory[C, S], work: Callable[[S], Coroutine[Any, Any, T]]
     ) -> T:
         """Awaits `work(store)` with the store of this service."""

@@ -17,11 +17,11 @@ from cosmosservice.sessions.store.documents import ACTIVE, DELETED
 from cosmosservice.sessions.store.feed_position import Scope
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.pages import Wanted
-from cosmosservice.sessions.store.records import Record
+from cosmosservice.sessions.store.records import LogKey, Record
 from cosmosservice.sessions.watching import SessionWatch
 
 if TYPE_CHECKING:
-    from cosmosservice.sessions.store.feed import FeedPage, Run
+    from cosmosservice.sessions.store.feed import FeedPage
     from cosmosservice.sessions.store.feed_position import Position, Start
     from cosmosservice.sessions.store.history import Point
     from cosmosservice.sessions.store.iterating import Position as LogPosition
@@ -162,9 +162,9 @@ class Browsing(Face):
         """
         scope = Scope.named(app_name, user_id, session_id)
 
-        async def read(place: Position | Start, reported: Mapping[Run, int]) -> FeedPage:
+        async def read(position: Position | Start, reported: Mapping[LogKey, int]) -> FeedPage:
             return await self.in_store(
-                "watch", lambda store: store.feed.page(scope, place, reported)
+                "watch", lambda store: store.feed.page(scope, position, reported)
             )
 
         return SessionWatch(read, scope, since, interval, follow)

@@ -20,9 +20,10 @@ from cosmosservice.sessions.store.feed_position import Position, Scope, Start
 from cosmosservice.sessions.store.keys import retention_of
 
 if TYPE_CHECKING:
-    from cosmosservice.sessions.store.feed import FeedChange, FeedPage, Run
+    from cosmosservice.sessions.store.feed import FeedChange, FeedPage
+    from cosmosservice.sessions.store.records import LogKey
 
-    Read = Callable[[Position | Start, Mapping[Run, int]], Awaitable[FeedPage]]
+    Read = Callable[[Position | Start, Mapping[LogKey, int]], Awaitable[FeedPage]]
 
 logger = logging.getLogger("cosmosservice")
 
@@ -75,7 +76,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._failures = 0
         self._due = 0.0
         self._pending: deque[FeedChange] = deque()
-        self._reported: OrderedDict[Run, int] = OrderedDict()
+        self._reported: OrderedDict[LogKey, int] = OrderedDict()
         self._closed = False
 
     async def ready(self) -> None:
@@ -141,7 +142,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
             self._place = self._end
         for change in page.changes:
             if change.kind != STUB and retention_of(change.incarnation) is not None:
-                self._reported[change.run] = change.seq
-                self._reported.move_to_end(change.run)
+                self._reported[change.log_key] = change.seq
+                self._reported.move_to_end(change.log_key)
         while len(self._reported) > _REMEMBERED:
             self._reported.popitem(last=False)

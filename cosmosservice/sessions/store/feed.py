@@ -29,17 +29,14 @@ from cosmosservice.sessions.store.documents import (
     TOMBSTONE,
 )
 from cosmosservice.sessions.store.event_log import PLACE, EventLog
-from cosmosservice.sessions.store.feed_position import Place, Position, Scope, Start
+from cosmosservice.sessions.store.feed_position import Position, RangePosition, Scope, Start
 from cosmosservice.sessions.store.keys import SessionKey, retention_of
 from cosmosservice.sessions.store.queries import RECORDS, RENEWED_RECORDS
-from cosmosservice.sessions.store.records import Record, is_deleted, number
+from cosmosservice.sessions.store.records import LogKey, Record, is_deleted, number
 
 _COUNT = 500  # documents a page
 _BYTES = 16 * 1024 * 1024  # of events a page; Cosmos DB's own limit does not count chunks
 _CLOCK_STEP = 1  # seconds by which `_ts` may go back when another replica takes over
-
-Run = tuple[str, str]
-"""Tenant and incarnation: the records of one session from its creation to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class FeedChange:
     position: Position  # after this change
 
     @property
-    def run(self) -> Run:
+    def log_key(self) -> LogKey:
         return self.key.tenant, self.incarnation
 
 
@@ -76,23 +73,23 @@ class Feed:
         self._clock = clock
 
     async def page(
-        self, scope: Scope, position: Position | Start, reported: Mapping[Run, int]
+        self, scope: Scope, position: Position | Start, reported: Mapping[LogKey, int]
     ) -> FeedPage:
         """The next changes of the sessions in scope. `reported` is the last place reported of each
-        run, as far as the reader remembers."""
+        log, as far as the reader remembers."""
         if not isinstance(position, Position):
             return await self._begin(scope, position, reported)
-        places = list(position.places)
-        for _ in position.places:
-            place, *rest = places
-            request = FeedPoint(position.container, FeedRange(place.low, place.high, place.token))
+        waiting = list(position.ranges)
+        for _ in position.ranges:
+            first, *rest = waiting
+            request = FeedPoint(position.container, FeedRange(first.low, first.high, first.token))
             documents, found = await self._changes(request)
-            ranges = [place.moved(each.range) for each in found]
+            ranges = [first.moved(each.range) for each in found]
             if documents:
-                page = _Page(position.container, place, ranges, rest, documents)
+                page = _Page(position.container, first, ranges, rest, documents)
                 return await self._reported(scope, page, reported)
-            places = rest + [each.at_end() for each in ranges]
-        return FeedPage([], Position(position.container, tuple(places)), at_end=True)
+            waiting = rest + [each.at_end() for each in ranges]
+        return FeedPage([], Position(position.container, tuple(waiting)), at_end=True)
 
     async def _changes(self, point: FeedPoint) -> tuple[list[Document], list[FeedPoint]]:
         try:
@@ -106,7 +103,7 @@ class Feed:
             )
         return documents, found
 
-    async def _begin(self, scope: Scope, start: Start, reported: Mapping[Run, int]) -> FeedPage:
+    async def _begin(self, scope: Scope, start: Start, reported: Mapping[LogKey, int]) -> FeedPage:
         clock = asyncio.get_running_loop().time
         started = clock()
         request = FeedStart(start, scope.session_id)
@@ -115,19 +112,21 @@ class Feed:
         if start == "Now":
             # A record that was appended before and is renewed later is not reported again.
             began = int(self._clock.now() - (clock() - started)) - _CLOCK_STEP
-        nothing = Place("", "", None, began, began)
+        nothing = RangePosition("", "", None, began, began)
         ranges = [nothing.moved(each.range) for each in found]
         if documents:
             page = _Page(found[0].container, nothing, ranges, [], documents)
             return await self._reported(scope, page, reported)
         return FeedPage([], Position(found[0].container, tuple(ranges)), at_end=True)
 
-    async def _reported(self, scope: Scope, page: _Page, reported: Mapping[Run, int]) -> FeedPage:
+    async def _reported(
+        self, scope: Scope, page: _Page, reported: Mapping[LogKey, int]
+    ) -> FeedPage:
         changes: list[FeedChange] = []
-        newly_reported: dict[Run, int] = {}
+        newly_reported: dict[LogKey, int] = {}
 
-        def last_reported(run: Run) -> int | None:
-            return newly_reported.get(run, reported.get(run))
+        def last_reported(log: LogKey) -> int | None:
+            return newly_reported.get(log, reported.get(log))
 
         size, caught_up = 0, page.begin.caught_up
         for count, body in enumerate(page.documents, 1):
@@ -142,7 +141,7 @@ class Feed:
                 after = page.position if record is found[-1][1] else before
                 change = _change(key, record, after)
                 changes.append(change)
-                newly_reported[change.run] = change.seq
+                newly_reported[change.log_key] = change.seq
                 size += record.size
             if size > _BYTES and count < len(page.documents) and page.can_be_cut:
                 return FeedPage(changes, page.position, at_end=False)
@@ -153,7 +152,7 @@ class Feed:
         scope: Scope,
         body: Document,
         caught_up: int,
-        last_reported: Callable[[Run], int | None],
+        last_reported: Callable[[LogKey], int | None],
     ) -> list[tuple[SessionKey, Record]]:
         """The records that a document of the feed reports, in the order of the log."""
         kind = body.get("document_type")
@@ -214,9 +213,9 @@ class _Page:
     def __init__(
         self,
         container: str,
-        before: Place,
-        ranges: list[Place],
-        rest: list[Place],
+        before: RangePosition,
+        ranges: list[RangePosition],
+        rest: list[RangePosition],
         documents: list[Document],
     ) -> None:
         *others, current = ranges
@@ -225,7 +224,7 @@ class _Page:
         self._end = current
         self._newest = before.newest
         self.begin = current._replace(token=before.token)
-        self._place = self.begin
+        self._current = self.begin
         # Documents of one transaction have one number.
         self.can_be_cut = all("_lsn" in body for body in documents)
         self.documents = sorted(documents, key=_mark) if self.can_be_cut else documents
@@ -237,12 +236,12 @@ class _Page:
         self._newest = max(self._newest, int(number(body.get("_ts"))))
         if self.can_be_cut:
             lsn, name = _mark(body)
-            self._place = self._place._replace(lsn=lsn, id=name)
+            self._current = self._current._replace(lsn=lsn, id=name)
 
     @property
     def position(self) -> Position:
         """The position after the documents read so far."""
-        return Position(self._container, (self._place, *self._others))
+        return Position(self._container, (self._current, *self._others))
 
     @property
     def end(self) -> Position:

@@ -14,12 +14,12 @@ from cosmosservice.account.change_feed import FeedRange, Start
 from cosmosservice.account.container import Document
 from cosmosservice.sessions.store.keys import SessionKey
 
-__all__ = ["Place", "Position", "Scope", "Start"]
+__all__ = ["Position", "RangePosition", "Scope", "Start"]
 
 _CHECK = 8  # bytes
 
 
-class Place(NamedTuple):
+class RangePosition(NamedTuple):
     """How far one range was read."""
 
     low: str
@@ -31,10 +31,10 @@ class Place(NamedTuple):
     lsn: int = 0
     id: str = ""
 
-    def moved(self, to: FeedRange) -> Place:
+    def moved(self, to: FeedRange) -> RangePosition:
         return self._replace(low=to.low, high=to.high, token=to.token)
 
-    def at_end(self) -> Place:
+    def at_end(self) -> RangePosition:
         """The range was read to its end: everything that was appended before the latest document
         read has been read too."""
         return self._replace(caught_up=max(self.caught_up, self.newest))
@@ -44,7 +44,7 @@ class Position(NamedTuple):
     """How far the feed of a container was read."""
 
     container: str  # its `_rid`
-    places: tuple[Place, ...]
+    ranges: tuple[RangePosition, ...]
 
     def text(self, scope: Scope) -> str:
         content = json.dumps([scope.digest, *self], separators=(",", ":")).encode()
@@ -59,8 +59,8 @@ class Position(NamedTuple):
             content = packed[_CHECK:]
             if hashlib.sha256(content).digest()[:_CHECK] != packed[:_CHECK]:
                 raise ValueError
-            digest, container, places = json.loads(content)
-            found = cls(container, tuple(Place(*each) for each in places))
+            digest, container, ranges = json.loads(content)
+            found = cls(container, tuple(RangePosition(*each) for each in ranges))
         except (binascii.Error, ValueError, TypeError):
             raise ValueError(
                 "since must be 'now', 'beginning' or the unchanged continuation of a change."

@@ -19,6 +19,9 @@ from cosmosservice.sessions.store.packing import checksum
 _OVERHEAD = 520
 _CHANGES = 150
 
+LogKey = tuple[str, str]
+"""Tenant and incarnation: they name the log of one session from its creation to its end."""
+
 
 @dataclass(slots=True)
 class Record:

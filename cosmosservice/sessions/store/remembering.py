@@ -30,7 +30,7 @@ from cosmosservice.sessions.store.documents import STUB
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.records import Record, missing_places
+from cosmosservice.sessions.store.records import LogKey, Record, missing_places
 
 logger = logging.getLogger("cosmosservice")
 
@@ -38,9 +38,6 @@ _QUIET: Final = 2.0  # seconds without a new event after which a turn is over
 _AT_ONCE: Final = 8  # sessions that are handed over at the same time
 MOST_DUE: Final = 10_000  # sessions
 MOST_HANDED: Final = 50_000  # sessions
-
-Run = tuple[str, str]
-"""Tenant and incarnation."""
 
 
 class Keeper(Protocol):
@@ -78,19 +75,19 @@ class Remembering:
         self._running: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(_AT_ONCE)
         # The place up to which everything is handed over, for each session.
-        self._handed: OrderedDict[Run, int] = OrderedDict()
+        self._handed: OrderedDict[LogKey, int] = OrderedDict()
 
     def schedule(self, key: SessionKey, stored: Record) -> None:
         """Schedules the handover. Later events of the same session are combined with it."""
-        run = key.tenant, stored.incarnation
+        log = key.tenant, stored.incarnation
         if stored.initial is not None:  # the session's first event: there is nothing before it
-            self._handed.setdefault(run, stored.seq - 1)
+            self._handed.setdefault(log, stored.seq - 1)
         due = self._due.get(key)
         if due is not None and due.incarnation == stored.incarnation:
             due.last = max(due.last, stored.seq)
             return
         if len(self._due) >= MOST_DUE:
-            self._handed.pop(run, None)
+            self._handed.pop(log, None)
             logger.warning(
                 "Events are appended faster than they are added to memory. Those of some sessions"
                 " are left out; they are added with the next event of their session."
@@ -157,8 +154,8 @@ class Remembering:
             yield
 
     async def _hand_over(self, key: SessionKey, incarnation: str, last: int) -> None:
-        run = key.tenant, incarnation
-        done = self._handed.get(run)
+        log = key.tenant, incarnation
+        done = self._handed.get(log)
         if done is not None and done >= last:
             return
         records = await self._records(key, incarnation, done, last)
@@ -166,8 +163,8 @@ class Remembering:
         others = not all(record.appended_here for record in events)
         if events:
             await self._keeper.keep(key, events, beginning=done is None, others=others)
-        self._handed[run] = max(last, records[-1].seq if records else last)
-        self._handed.move_to_end(run)
+        self._handed[log] = max(last, records[-1].seq if records else last)
+        self._handed.move_to_end(log)
         while len(self._handed) > MOST_HANDED:
             self._handed.popitem(last=False)
 
