@@ -46,6 +46,7 @@ class ArtifactOptions(TypedDict, total=False):
     database: str | None
     artifact_container: str | None
     blobs: str | None
+    blob_credential: Any
     timeout: float | None
     ensure: Ensure | None
     on_request_charge: OnRequestCharge | None

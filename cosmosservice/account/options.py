@@ -18,9 +18,7 @@ Ensure = Literal["create", "verify", "never"]
 OnRequestCharge = Callable[[RequestCharge], None]
 
 
-class AccountOptions(TypedDict, total=False):
-    """Options of an account on the embedded emulator."""
-
+class _CommonOptions(TypedDict, total=False):
     database: str | None
     ensure: Ensure | None
     timeout: float | None
@@ -28,7 +26,13 @@ class AccountOptions(TypedDict, total=False):
     on_request_charge: OnRequestCharge | None
 
 
-class OwnAccountOptions(AccountOptions, total=False):
+class AccountOptions(_CommonOptions, total=False):
+    """Options of an account on the embedded emulator."""
+
+    erase_together: bool
+
+
+class OwnAccountOptions(_CommonOptions, total=False):
     """Options of a service for the account that it makes for itself."""
 
     uri: str | None

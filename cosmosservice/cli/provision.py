@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,13 +56,14 @@ def az_commands(settings: Settings, *, update: bool = False) -> str:
         f"az cosmosdb sql database create {account} --name {database}",
     ]
     for definition in CONTAINERS:
-        name = definition.name(settings)
-        policy = json.dumps(definition.indexing_policy, separators=(",", ":"))
-        key = f" --partition-key-path {definition.partition_key} --partition-key-version 2"
+        name = shlex.quote(definition.name(settings))
+        fixed = f" --partition-key-path {definition.partition_key} --partition-key-version 2"
+        if definition.unique_key is not None:
+            fixed += f" --unique-key-policy {_argument(definition.unique_key_policy)}"
         lines.append(
             f"az cosmosdb sql container {'update' if update else 'create'} {account}"
-            f" --database-name {database} --name {shlex.quote(name)}{'' if update else key}"
-            f" --ttl={definition.default_ttl} --idx {shlex.quote(policy)}"
+            f" --database-name {database} --name {name}{'' if update else fixed}"
+            f" --ttl={definition.default_ttl} --idx {_argument(definition.indexing_policy)}"
         )
     if update:
         return "\n".join([lines[0], *lines[3:]])
@@ -71,6 +73,10 @@ def az_commands(settings: Settings, *, update: bool = False) -> str:
         f' --role-definition-id {DATA_CONTRIBUTOR} --scope {scope} --principal-id "$PRINCIPAL_ID"'
     )
     return "\n".join(lines)
+
+
+def _argument(value: Mapping[str, Any]) -> str:
+    return shlex.quote(json.dumps(value, separators=(",", ":")))
 
 
 def account_name(settings: Settings) -> str:

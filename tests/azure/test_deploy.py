@@ -75,17 +75,24 @@ def test_printed_az_commands_name_the_same_things():
     def option(command, name):
         return command[command.index(name) + 1]
 
-    _, _, database, chats, turns, *_, role = commands
+    _, _, database, *containers, role = commands
     assert option(database, "--name") == "o'brien"
-    for command, name, definition in (
-        (chats, "chats", SESSIONS_CONTAINER),
-        (turns, "turns", EVENTS_CONTAINER),
-    ):
+    names = ["chats", "turns", "memories", "artifacts"]
+    for command, name, definition in zip(containers, names, CONTAINERS, strict=True):
         assert option(command, "--account-name") == "contoso"
         assert option(command, "--name") == name
-        assert option(command, "--partition-key-path") == definition.partition_key
-        assert json.loads(option(command, "--idx")) == definition.indexing_policy
-        assert "--ttl=-1" in command
+        made = {
+            "partitionKey": {
+                "paths": [option(command, "--partition-key-path")],
+                "kind": "Hash",
+                "version": int(option(command, "--partition-key-version")),
+            },
+            "indexingPolicy": json.loads(option(command, "--idx")),
+            "defaultTtl": -1 if "--ttl=-1" in command else None,
+        }
+        if "--unique-key-policy" in command:
+            made["uniqueKeyPolicy"] = json.loads(option(command, "--unique-key-policy"))
+        assert made == definition.properties
     assert option(role, "--scope") == "/dbs/o'brien"
 
 
