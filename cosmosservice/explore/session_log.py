@@ -11,6 +11,7 @@ from google.adk.sessions.state import State
 
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound
+from cosmosservice.account.retries import VISIBILITY
 from cosmosservice.data_converters.state_scopes import Scoped, merged
 from cosmosservice.errors import SessionNotFoundError, UnavailableError
 from cosmosservice.hosting.concurrency import together
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 PAGE: Final = 50  # events
 _ENVELOPE: Final = 400  # bytes that the log adds to an event, approximately
 _SHOWN: Final = (ACTIVE, DELETED, RESTORING, FORKING)
-_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ class SessionLog:
 
     async def _head(self, store: SessionStore) -> Head | None:
         """What a get would return, but without repairing, completing or renewing anything."""
-        for _ in range(_ATTEMPTS):
+        for attempt in VISIBILITY:
+            await VISIBILITY.pause(attempt)
             document, *shared = await together(
                 store.documents.read(self._key), *map(store.states.read, self._key.shared)
             )
