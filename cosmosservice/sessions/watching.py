@@ -68,14 +68,16 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._read, self._scope = read, scope
         self._interval = interval
         self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))
-        self._place: Position | Start = _STARTS.get(since) or Position.parse(since, scope)
-        self._end = self._place  # after the last change read; _place: after the last one returned
+        self._position: Position | Start = _STARTS.get(since) or Position.parse(since, scope)
+        self._end = (
+            self._position
+        )  # after the last change read; _place: after the last one returned
         self._follow = follow
         self._read_once = False
         self._at_end = False
         self._failures = 0
         self._due = 0.0
-        self._pending: deque[FeedChange] = deque()
+        self._changes: deque[FeedChange] = deque()
         self._reported: OrderedDict[LogKey, int] = OrderedDict()
         self._closed = False
 
@@ -89,15 +91,15 @@ class SessionWatch(AsyncIterator[SessionChange]):
     def continuation(self) -> str | None:
         """Where to continue after everything that was returned. It may be further than the last
         change's continuation, if later changes did not concern this watch. None until ready."""
-        return self._place.text(self._scope) if isinstance(self._place, Position) else None
+        return self._position.text(self._scope) if isinstance(self._position, Position) else None
 
     async def __anext__(self) -> SessionChange:
-        while not self._pending:
+        while not self._changes:
             if self._closed or (self._at_end and not self._follow):
                 raise StopAsyncIteration
             await self._fill()
-        found = self._pending.popleft()
-        self._place = found.position if self._pending else self._end
+        found = self._changes.popleft()
+        self._position = found.position if self._changes else self._end
         return SessionChange(
             _KINDS[found.kind],
             found.key.app_name,
@@ -111,7 +113,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
     async def aclose(self) -> None:
         """Ends the iteration."""
         self._closed = True
-        self._pending.clear()
+        self._changes.clear()
 
     async def _fill(self) -> None:
         """Reads one page when the next read is due. A cancelled read changes nothing."""
@@ -137,9 +139,9 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._end = page.position
         if self._closed:
             return
-        self._pending.extend(page.changes)
+        self._changes.extend(page.changes)
         if not page.changes:
-            self._place = self._end
+            self._position = self._end
         for change in page.changes:
             if change.kind != STUB and retention_of(change.incarnation) is not None:
                 self._reported[change.log_key] = change.seq
