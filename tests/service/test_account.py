@@ -14,6 +14,7 @@ from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionServi
 from cosmosservice.adk import session_service
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import ConfigurationError
+from cosmosservice.hosting.life import Life
 from tests.support.adk import event, reload
 from tests.support.raw import raw_client
 from tests.support.serving import serving
@@ -188,6 +189,7 @@ def test_contradictory_options_are_refused(emulator):
 async def test_an_account_makes_the_containers_of_any_definitions(emulator):
     account = CosmosAccount.embedded(emulator)
     await account.open_containers(CONTAINERS)
+    assert account._io.life is Life.OPEN  # a forked child must leave the connection alone
     await account.close()
     with raw_client(emulator) as client:
         names = {each["id"] for each in client.get_database_client("adk").list_containers()}
