@@ -228,7 +228,7 @@ def print_report(report: Report, *, dry_run: bool, as_json: bool) -> None:
             out.print(f"{number} of artifacts{report.artifacts.outcomes_text}")
         if report.outcomes and not dry_run:
             out.print(
-                f"Read again and found alike: {counted(verified.sessions, 'session')},"
+                f"Verified, equal in source and target: {counted(verified.sessions, 'session')},"
                 f" {counted(verified.events, 'event')}, state of"
                 f" {counted(verified.users, 'user')} and {counted(verified.apps, 'app')}",
                 soft_wrap=True,

@@ -157,7 +157,7 @@ class _Thread:
             if self.host.life.ended:
                 return
             self.host.life = Life.CLOSING
-        await asyncio.sleep(0)  # calls that were submitted before start
+        await asyncio.sleep(0)  # lets calls start that were submitted before
         try:
             if self.calls:
                 await asyncio.wait(self.calls, timeout=CLOSE_TIMEOUT)

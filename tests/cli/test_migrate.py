@@ -75,7 +75,7 @@ def test_everything_arrives_as_it_was(command, source):
     done = command("migrate", SOURCE, TARGET)
     assert done.code == 0, done.err
     assert "4 sessions (4 copied)" in done.out
-    assert "found alike: 4 sessions, 4 events, state of 1 user and 1 app" in done.out
+    assert "equal in source and target: 4 sessions, 4 events, state of 1 user and 1 app" in done.out
     assert in_target() == source
 
 
@@ -239,7 +239,7 @@ def test_event_that_is_another_in_the_target_is_found(command, source, change):
     done = command("migrate", SOURCE, TARGET)
     assert done.code == 1
     assert "shop / ada / late: its event 1 differs" in done.err
-    assert "found alike: 3 sessions, 2 events" in done.out
+    assert "equal in source and target: 3 sessions, 2 events" in done.out
     assert "Error: 1 difference between the source and the target." in done.err
 
 
