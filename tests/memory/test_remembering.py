@@ -341,5 +341,5 @@ async def test_what_was_deleted_does_not_come_back(process, session, start, emul
 
 
 def test_another_memory_service_is_refused():
-    with pytest.raises(ConfigurationError, match="memory is a CosmosMemoryService"):
+    with pytest.raises(ConfigurationError, match="memory must be a CosmosMemoryService"):
         CosmosSessionService.embedded(memory=InMemoryMemoryService())

@@ -17,8 +17,8 @@ from cosmosservice.errors import (
     StaleSessionError,
     UnavailableError,
 )
-from tests.service.test_errors import emulator_client
 from tests.support.adk import event, reload, texts
+from tests.support.raw import raw_client
 from tests.support.stores import opened_store
 
 WHO = {"app_name": "app", "user_id": "user"}
@@ -27,7 +27,7 @@ NOW = datetime.timedelta(0)
 
 
 def stored(emulator, container="events"):
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         proxy = client.get_database_client("adk").get_container_client(container)
         return list(proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True))
 
@@ -159,7 +159,7 @@ async def test_what_was_replaced_long_ago_goes_though_its_successor_was_just_del
     service = open_service()
     await recreated(service)
     await service.delete_session(**THIS)
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         sessions = client.get_database_client("adk").get_container_client("sessions")
         body = sessions.read_item("session.app.s", "user")
         body["replaced"]["deleted_at"] = "2020-01-01T00:00:00Z"
@@ -186,7 +186,7 @@ async def test_a_missing_session_document_is_rebuilt_from_the_log(open_service, 
         delta = {"n": number, "user:n": number, "app:n": number}
         await service.append_event(session, event(str(number), delta=delta))
     await service.flush()
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         proxy = client.get_database_client("adk").get_container_client("sessions")
         for body in list(proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True)):
             proxy.delete_item(body["id"], body["user_id"])
@@ -222,7 +222,7 @@ async def test_a_log_that_lost_its_end_is_reported_and_goes_on(open_service, emu
         await service.append_event(session, event(str(number)))
     await service.flush()
     lost = max(stored(emulator), key=lambda each: each["seq"])
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         proxy = client.get_database_client("adk").get_container_client("events")
         proxy.delete_item(lost["id"], "s")
     report = await open_service().repair_session(**THIS)
@@ -277,7 +277,7 @@ async def test_a_session_that_was_deleted_again_when_its_turn_comes_is_not_purge
 async def test_a_session_whose_status_is_damaged_can_be_deleted_twice(open_service, emulator):
     service = open_service()
     await service.create_session(**THIS)
-    with emulator_client(emulator) as client:
+    with raw_client(emulator) as client:
         sessions = client.get_database_client("adk").get_container_client("sessions")
         sessions.upsert_item(sessions.read_item("session.app.s", "user") | {"status": "odd"})
     for each in (open_service(), open_service()):
