@@ -354,16 +354,16 @@ def watch(projector: Lagging) -> None:
         _lagging.add(projector)
 
 
-def _pending(_: metrics.CallbackOptions) -> Iterable[metrics.Observation]:
+def _late(_: metrics.CallbackOptions) -> Iterable[metrics.Observation]:
     with _guard:
         yield metrics.Observation(sum(each.lag for each in _lagging))
 
 
 _meter.create_observable_gauge(
-    "cosmosservice.projection.pending",
-    callbacks=[_pending],
+    "cosmosservice.projection.late",
+    callbacks=[_late],
     unit="{document}",
-    description="Session documents that lag their log and will be written soon",
+    description="Session documents that are late and will be written soon",
 )
 
 

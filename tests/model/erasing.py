@@ -63,7 +63,7 @@ def erase(rules, sid, doc, etag):
         todo = tuple(e for e in found if is_dead(e, doc, found))
         others = tuple(e for e in found if e not in todo)
         found = None
-        if others and rules.without("strangers wait for the document"):
+        if others and rules.without("what may have an owner waits for the document"):
             todo += others
         elif others and not rules.without("erasure goes by partition"):
             # Left by a session whose document expired, or written by a session that was created
@@ -77,7 +77,7 @@ def erase(rules, sid, doc, etag):
         if not todo:
             break
         yield from remove(rules, sid, todo)
-        if rules.without("purge looks until nothing is left"):
+        if rules.without("purge reads until nothing is left"):
             break
     todo = found = others = now = probed = None
     doc = doc.having(status="purged").without("replaced")
@@ -97,7 +97,7 @@ def sweep(rules, sid):
         if not found:
             return erased
         doc = None
-        if not rules.without("strangers wait for the document"):
+        if not rules.without("what may have an owner waits for the document"):
             yield from confirm(sid)
             doc = yield ("read", "session" + sid, "s")
             doc = doc[2] if doc[0] == "ok" else None

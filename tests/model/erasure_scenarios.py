@@ -28,7 +28,7 @@ from tests.model.store import EMPTY, Frozen
 
 
 def E1(rules):
-    """A merge is under way, or is tried again, while the user is erased with the state."""
+    """A merge is under way, or is retried, while the user is erased with the state."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k"), lost_reply=True),
         Process("P", purges_user(rules, "1", include_state=True), crash=True),
@@ -39,7 +39,7 @@ def E1(rules):
 
 
 def E1b(rules):
-    """The same with lag, and a writer whose idea of the server's time is a little ahead."""
+    """The same with lag, and a writer whose estimate of the server's time is slightly ahead."""
     ps = [
         Process("A", appends(rules, holding(n=2, event_ids="yz"), "a", key="k"), offset=9),
         Process("P", purges_user(rules, "1", include_state=True), stale=True),
@@ -87,7 +87,7 @@ def E2(rules):
 
 
 def E2b(rules):
-    """What is written after the erasure stays, even by a host whose clock is a little slow."""
+    """What is written after the erasure stays, even from a host whose clock is slightly slow."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k"), offset=9),
         Process("P", purges_user(rules, "1", include_state=True)),
@@ -145,7 +145,7 @@ def E3c(rules):
 
 def E4(rules):
     """A large event is refused because its session is purged; its writer dies before it has
-    removed the body. Somebody purges again, the day after."""
+    removed the body. Another process purges again, the day after."""
     doc = session_document("a0", "deleted", revision=2, shows="z")
     store = stored(rules, {"1": (doc, event(1, "z", "a0"), tombstone(2, "a0"))})
     ps = [

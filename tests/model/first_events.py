@@ -42,7 +42,7 @@ def get(rules, proc):
 
 def state_before(rules, held):
     """The state that the session was created with; None if it has changed since."""
-    confirmed = rules.without("a document that does not show is confirmed")
+    confirmed = rules.without("a document that is not visible is confirmed")
     while True:
         reply = yield ("read", "session1", "s")
         doc = reply[2] if reply[0] == "ok" else None
@@ -140,12 +140,12 @@ class LogTellsEverything:
         events = [r for r in documents(store, "log1") if r.kind == "event"]
         broken = []
         if events and events[0].get("before") != INITIAL:
-            broken.append(("N1-untold", f"{events[0].event_id} carries {events[0].get('before')}"))
+            broken.append(("N1-missing", f"{events[0].event_id} carries {events[0].get('before')}"))
         later = [r.event_id for r in events[1:] if "before" in r]
         if later:
             broken.append(("N2-carried", f"{later} are not the first"))
         doc = document(store, "session1", "s")
-        told = fold(INITIAL, [r for r in events if r.seq <= doc.revision])
-        if doc.state != told:
-            broken.append(("N3-fold", f"{dict(doc.state)}, but the log tells {dict(told)}"))
+        folded = fold(INITIAL, [r for r in events if r.seq <= doc.revision])
+        if doc.state != folded:
+            broken.append(("N3-fold", f"{dict(doc.state)}, but the log gives {dict(folded)}"))
         return broken

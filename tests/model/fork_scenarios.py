@@ -57,7 +57,7 @@ def at_the_end(rules, *ps):
 
 
 def F1(rules):
-    """A fork, and a reader who meets it and appends; a crash, a lost reply."""
+    """A fork, and a reader that finds it and appends; a crash, a lost reply."""
     ps = [
         Process("F", forks_it(rules), crash=True, lost_reply=True),
         Process("G", gets_and_appends(rules, "g", sid="2", repair=True), crash=True),
@@ -76,7 +76,7 @@ def F1b(rules):
 
 
 def F2(rules):
-    """The source is deleted and purged while somebody forks it, and somebody reads the fork."""
+    """The source is deleted and purged while it is forked, and while the fork is read."""
     ps = [
         Process("F", forks_it(rules), lost_reply=True),
         Process("P", deletes_and_purges(rules)),
@@ -87,7 +87,7 @@ def F2(rules):
 
 
 def F2b(rules):
-    """The same; the one who meets the fork purges it."""
+    """The same; the process that finds the fork purges it."""
     ps = [
         Process("F", forks_it(rules)),
         Process("P", deletes_and_purges(rules)),
@@ -108,7 +108,7 @@ def F2c(rules):
 
 
 def F3(rules):
-    """The forker died at any point; several meet what it left: a reader, a delete."""
+    """The forker died at any point; a reader and a delete find what it left."""
     ps = [
         Process("G", gets_and_appends(rules, "g", sid="2"), lost_reply=True),
         Process("H", gets(rules, "2"), crash=True),
@@ -129,7 +129,7 @@ def F3b(rules):
 
 
 def F4(rules):
-    """The target's id is created by somebody else; the source is appended to."""
+    """Another process creates the target's id; the source is appended to."""
     ps = [
         Process("F", forks_it(rules), lost_reply=True, crash=True),
         Process("C", creates(rules, "c0", sid="2"), lost_reply=True),
@@ -160,7 +160,7 @@ def F5(rules):
 
 
 def F6(rules):
-    """One who meets the fork reads the source from a replica that lags."""
+    """A process that finds the fork reads the source from a replica that lags."""
     y, z = event(1, "y", "a0"), event(2, "z", "a0")
     store = with_past(
         begun(rules, "y", "z"),

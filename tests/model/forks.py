@@ -46,7 +46,7 @@ def fork(rules, proc, source, target, incarnation):
             source=named,
         )
         named = place = None
-        if rules.without("the fork's document comes first"):
+        if rules.without("the fork's document is created first"):
             yield from copies(target, doc, records)
         reply = yield ("create", "session" + target, "s", doc)
         etag = reply[1] if reply[0] == "ok" else None
@@ -92,7 +92,7 @@ def copy(rules, sid, doc, etag, records):
     if rules.without("If-Match on the end of a fork"):
         etag = None
     done = yield ("replace", "session" + sid, "s", doc, etag)
-    if done[0] == "ok" or rules.without("a forker looks what became of its document"):
+    if done[0] == "ok" or rules.without("a forker reads its document again"):
         return "ok"
     doc = etag = None
     done = yield ("read", "session" + sid, "s")
@@ -101,7 +101,7 @@ def copy(rules, sid, doc, etag, records):
     if doc is not None and doc.incarnation == incarnation and doc.status not in GONE_FOR_GOOD:
         return "ok"  # completed by another process
     doc = None
-    if not rules.without("a forker erases what it copied in vain"):
+    if not rules.without("a forker erases copies that are not used"):
         yield from sweep(rules, sid)
     return "ended"
 

@@ -207,7 +207,7 @@ def _lost_end(rules):
 
 
 def D1(rules):
-    """The end of the log is lost: what comes next goes after it, and is folded."""
+    """The end of the log is lost: the next event follows it, and is folded."""
     ps = [
         Process("B", gets_and_appends(rules, "b", key="k"), crash=True),
         Process("N", gets_and_appends(rules, "n")),
@@ -216,7 +216,7 @@ def D1(rules):
 
 
 def D2(rules):
-    """Repair of a session whose end is lost, while somebody goes on with it."""
+    """Repair of a session whose end is lost, while another process continues it."""
     ps = [
         Process("X", repairs(rules), stale=True),
         Process("B", gets_and_appends(rules, "b")),
@@ -226,7 +226,7 @@ def D2(rules):
 
 
 def D3(rules):
-    """A hole in the middle, and what follows it lags: only the hole is one."""
+    """A hole in the middle, and the records after it lag: only the hole counts as one."""
     y, z = event(1, "y", "a0"), event(3, "z", "a0")
     doc = session_document("a0", revision=3, shows="yz")
     docs = [session_document("a0", revision=1, shows="y"), doc]
@@ -250,7 +250,7 @@ def D3b(rules):
 
 
 def D4(rules):
-    """The body of a large event is lost: the document stays before it."""
+    """The body of a large event is lost: the document stays at the record before it."""
     large = event(1, "y", "a0").having(large=True)
     store = stored(rules, {"1": (session_document("a0"), large)}).having(body1=(EMPTY,))
     return Scenario([Process("X", lambda proc: project(rules, "1", "a0", 1))], store)

@@ -164,7 +164,7 @@ def purge_replaced(rules, proc, sid):
         if doc.status == "purging":
             yield from erase(rules, sid, doc, reply[1])
             continue
-        if rules.without("the mark of a replaced session goes last"):
+        if rules.without("the mark of a replaced session is removed last"):
             doc = doc.without("replaced").having(replaced_by_mutant=doc.replaced)
             reply = yield ("replace", "session" + sid, "s", doc, reply[1])
             if reply[0] != "ok":

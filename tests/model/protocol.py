@@ -189,7 +189,7 @@ def get(rules, proc, sid, repair=True):
     state = fold(doc.state, lag)
     proc.end("get_end", sid, session.having(owners=owners, state=state, shown=Frozen(shown)))
     if repair and (lag or unmerged):
-        changes, late = initial_state(doc) + lag, bool(lag) or "unmerged" in doc
+        changes, late = initial_state(doc) + lag, bool(lag)
         replies = doc = records = lag = overlay = shown = newest = unmerged = None
         i = scope = stored = view = key = stamp = writer = owners = state = None
         yield from merge_all(rules, changes)
@@ -236,7 +236,9 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
             found = None
             found = yield ("query", "log" + sid)
             newer = of(found[1], inc, n)
-            if not newer and not rules.without("conflict is read until it shows"):
+            if not newer and not rules.without(
+                "a conflict is read again until its record is visible"
+            ):
                 newer = None
         found = None
         ours = [r for r in newer if r.event_id == event_id]

@@ -91,7 +91,7 @@ def R4(rules):
 
 
 def R5(rules):
-    """Restore, append, delete, restore again; a reader and a holder from the first life."""
+    """Restore, append, delete, restore again; a reader and a session object from before."""
     steps = restores(rules), gets_and_appends(rules, "b"), deletes(rules), restores(rules)
     ps = [
         Process("X", one_after_the_other(*steps), crash=True),
@@ -166,7 +166,7 @@ def R9(rules):
 
 def R9b(rules):
     """A stale restorer, and a delete that stopped after its tombstone: the document is still
-    active, and the log shows the tombstone only to whoever has asked there."""
+    active, and the log shows the tombstone only after a probe."""
     store = deleted_session(rules)
     z, tomb = event(1, "z", "a0"), tombstone(2, "a0")
     doc = session_document("a0", revision=1, shows="z")
@@ -200,7 +200,7 @@ def R11(rules):
 
 
 def R12(rules):
-    """Restore, delete and re-creation at once, with a writer in whatever lives."""
+    """Restore, delete and re-creation at once, with a writer in whichever session is alive."""
     ps = [
         Process("X", restores(rules), lost_reply=True),
         Process("D", deletes(rules)),

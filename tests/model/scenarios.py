@@ -22,11 +22,8 @@ from tests.model.situations import (
     one_event,
     reader_at_rest,
     recreated_session,
-    restores,
     stored,
 )
-from tests.model.steps import project
-from tests.model.store import Frozen
 
 
 def S1(rules):
@@ -140,7 +137,7 @@ def S4(rules):
 
 
 def S4b(rules):
-    """A crashes before its user delta is merged; B goes on and projects past it."""
+    """A crashes before its user delta is merged; B continues and projects past it."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k"), crash=True),
         Process("B", gets_and_appends(rules, "b"), crash=True),
@@ -245,45 +242,6 @@ def S8c(rules):
     ]
     store = stored(rules, {"1": (None,)})
     return Scenario([*ps, reader_at_rest(rules, *ps)], store, crashes=1, lost_replies=2)
-
-
-def full_of_state(rules):
-    """Two sessions of a user whose state document has no room for another key."""
-    store = fresh_session(rules, "1", "2")
-    doc = Frozen(state=Frozen(room="none"), stamps=Frozen(room=(0, "w")))
-    return store.having(user=(Frozen({"d": (1, doc)}),))
-
-
-def S13(rules):
-    """An event's user state does not fit; room is made; whoever meets the session merges it."""
-    ps = [
-        Process("A", appends(rules, holding(), "a", key="k"), crash=True, lost_reply=True),
-        Process("B", gets_and_appends(rules, "b", key="l")),
-        Process("E", appends(rules, holding("2", "b0"), "e", key="room"), after=("A", "B")),
-    ]
-    reader = reader_at_rest(rules, *ps, sids="12")
-    return Scenario([*ps, reader], full_of_state(rules), crashes=1, lost_replies=1)
-
-
-def S13b(rules):
-    """The same, while room is made, with a delete and a restore."""
-    ps = [
-        Process("A", appends(rules, holding(), "a", key="k"), crash=True),
-        Process("E", appends(rules, holding("2", "b0"), "e", key="room")),
-        Process("X", one_after_the_other(deletes(rules), restores(rules))),
-    ]
-    reader = reader_at_rest(rules, *ps, sids="21")
-    return Scenario([*ps, reader], full_of_state(rules), crashes=1)
-
-
-def S13c(rules):
-    """The same, and a stale reader that may not see the event."""
-    ps = [
-        Process("A", appends(rules, holding(), "a", key="k")),
-        Process("E", appends(rules, holding("2", "b0"), "e", key="room"), after=("A",)),
-        Process("Q", lambda proc: project(rules, "1", "a0", 1), stale=True, after=("A",)),
-    ]
-    return Scenario([*ps, reader_at_rest(rules, *ps, sids="12")], full_of_state(rules))
 
 
 def S9(rules):

@@ -74,7 +74,7 @@ def W2(rules):
 
 
 def W3(rules):
-    """A deleted session is purged by two, one of them slow, and created anew."""
+    """A deleted session is purged twice, once slowly, and created again."""
     ps = [
         Process("P", at(session_values.purge, rules), crash=True),
         Process("Q", at(session_values.purge, rules)),
@@ -84,7 +84,7 @@ def W3(rules):
 
 
 def W3b(rules):
-    """Created anew by one who may crash, then deleted and purged."""
+    """Created again by a process that may crash, then deleted and purged."""
     ends = one_after_the_other(change("active", "deleted"), at(session_values.purge, rules))
     ps = [
         Process("C", at(session_values.create, rules), lost_reply=True, crash=True),
@@ -94,7 +94,7 @@ def W3b(rules):
 
 
 def W3c(rules):
-    """Created anew; then what is left of its predecessor is purged."""
+    """Created again; then what is left of its predecessor is purged."""
     ps = [
         Process("A", at(session_values.project, rules)),
         Process("D", change("active", "deleted")),
@@ -105,7 +105,7 @@ def W3c(rules):
 
 
 def W4(rules):
-    """Two create the same session."""
+    """Two processes create the same session."""
     ps = [
         Process("B", at(session_values.create, rules), lost_reply=True),
         Process("C", at(session_values.create, rules)),
@@ -116,7 +116,7 @@ def W4(rules):
 
 
 def W5(rules):
-    """A projection that is slow, while the session is deleted, purged and created anew."""
+    """A slow projection, while the session is deleted, purged and created again."""
     ps = [
         Process("A", at(session_values.project, rules), lost_reply=True),
         Process("D", change("active", "deleted")),
@@ -127,7 +127,7 @@ def W5(rules):
 
 
 def W6(rules):
-    """Two complete a fork, which is deleted and purged as soon as it is there."""
+    """Two processes complete a fork, which is deleted and purged as soon as it exists."""
     ends = one_after_the_other(change("active", "deleted"), at(session_values.purge, rules))
     ps = [
         Process("F", at(session_values.complete_fork, rules), lost_reply=True),

@@ -178,7 +178,7 @@ def create(rules, proc, text="N"):
             reply, done, old = None, incarnation, names(old)
             yield from discard(old, ())
     reply = old = doc = incarnation = None
-    if not rules.without("a creator removes what it uploaded in vain"):
+    if not rules.without("a creator removes uploads that are not used"):
         yield from discard([(m, "v") for m in mine if m != done], ())
 
 
@@ -197,7 +197,7 @@ def complete_fork(rules, proc):
             return
         value = yield ("read", "kept", ("v", *names(doc)[0]))
         if value[0] != "ok":  # completed by another process
-            if rules.without("a forker who misses a value reads again"):
+            if rules.without("a forker that misses a value reads again"):
                 proc.end("error")
                 return
             continue

@@ -43,7 +43,7 @@ def S6n(rules):
 
 
 def S6a(rules):
-    """A stale read after the conflict with the own event, whose reply was lost."""
+    """A stale read after a conflict with the process's own event, whose reply was lost."""
     a = Process("A", appends(rules, holding(), "a"), stale=True, lost_reply=True)
     return Scenario(
         [a, reader_at_rest(rules, a)], fresh_session(rules), lost_replies=1, token_on_error=False

@@ -142,15 +142,12 @@ def readable(rules, sid, records, own=(), placeholders=False):
 # ------------------------------------------------------------------ shared state: merge
 
 
-def merged(rules, doc, records, scope, stored=False):
-    """For each key the larger (stamp, event id) wins, so that merging twice changes nothing. The
-    result must fit: a full document takes no further key."""
+def merged(rules, doc, records, scope):
+    """For each key the larger (stamp, event id) wins, so that merging twice changes nothing."""
     state, stamps = dict(doc.state), dict(doc.stamps)
     for rec in records:
         for key, value in rec[scope].items():
             stamp = (rec.stamp, rec.event_id)
-            if stored and state.get("room") == "none" and key not in state:
-                continue
             if rec.stamp <= doc.get("erased", -1):
                 continue  # an erasure is later
             if rules.without("merge by stamp") or stamps.get(key, (-1, "")) < stamp:
@@ -158,47 +155,33 @@ def merged(rules, doc, records, scope, stored=False):
     return doc.having(state=Frozen(state), stamps=Frozen(stamps))
 
 
-def not_merged(doc, records, scope):
-    """The records that the document has no room for."""
-    if doc.state.get("room") != "none":
-        return ()
-    return tuple(r for r in records if any(key not in doc.state for key in r[scope]))
-
-
 def merge(rules, scope, records):
-    """Merges the deltas of some records into the user or app document. Returns the records that it
-    has no room for."""
+    """Merges the deltas of some records into the user or app document."""
     records = tuple(r for r in records if r[scope])
     while records:
         reply = written = None
         reply = yield ("read", scope, "d")
         if reply[0] == "404":
             written = yield ("create", scope, "d", merged(rules, NO_STATE, records, scope))
-        elif merged(rules, reply[2], records, scope, stored=True) == reply[2]:
-            return not_merged(reply[2], records, scope)
+        elif merged(rules, reply[2], records, scope) == reply[2]:
+            return
         else:
             written = yield (
                 "replace",
                 scope,
                 "d",
-                merged(rules, reply[2], records, scope, stored=True),
+                merged(rules, reply[2], records, scope),
                 None if rules.without("If-Match on shared state") else reply[1],
             )
         if written[0] == "ok":
-            if reply[0] == "404":
-                return ()
-            return not_merged(merged(rules, reply[2], records, scope, stored=True), records, scope)
-    return ()
+            return
 
 
 def merge_all(rules, records):
-    i, left = 0, ()
+    i = 0
     while i < len(rules.shared):
-        more = yield from merge(rules, rules.shared[i], records)
-        left += more
-        more = None
+        yield from merge(rules, rules.shared[i], records)
         i += 1
-    return left
 
 
 # ------------------------------------------------------------------ session document: project
@@ -227,50 +210,35 @@ def project(rules, sid, incarnation, upto, own=()):
             if confirmed:
                 continue
             return
-        if doc.revision >= upto and (doc.status != "active" or "unmerged" not in doc):
+        if doc.revision >= upto:
             return
-        late, upto = (), max(upto, doc.revision)
-        if own and doc.revision + 1 == upto == own[-1].seq and "unmerged" not in doc:
+        if own and doc.revision + 1 == upto == own[-1].seq:
             records = own
         else:
             found = yield ("query", "log" + sid)
             known = {r.seq: r for r in of(found[1], incarnation, doc.revision) + own}
             records = tuple(known[seq] for seq in sorted(known) if doc.revision < seq <= upto)
-            first = doc.revision + 1
-            if "unmerged" in doc:
-                late = of(found[1], incarnation, doc.unmerged - 1)
-                late = tuple(r for r in late if r.seq <= doc.revision)
-                if not rules.without("what did not fit is all read again"):
-                    first = doc.unmerged
             known = None
-            missing = first_missing(late + records, first, upto, holes)
+            missing = first_missing(records, doc.revision + 1, upto, holes)
             if missing is not None and not rules.without("contiguous projection"):
-                reply = found = records = doc = late = first = None
+                reply = found = records = doc = None
                 found = yield from proved(rules, sid, (missing, incarnation), holes, tries)
                 holes, tries = found
                 missing = None
                 continue
-            found = first = missing = None
+            found = missing = None
         tomb = tombstone_in_force(records)
         records = yield from readable(rules, sid, records, own, placeholders=bool(tomb))
-        if not records and "unmerged" not in doc:
+        if not records:
             return
         foreign = tuple(r for r in records if r not in own)
-        left = ()
         if not rules.without("projection merges deltas of others"):
-            left = yield from merge_all(rules, initial_state(doc) + late + foreign)
+            yield from merge_all(rules, initial_state(doc) + foreign)
         doc = doc.having(
             status="deleted" if tomb else "active",
-            revision=records[-1].seq if records else doc.revision,
+            revision=records[-1].seq,
             state=fold(doc.state, records),
-        )
-        if not any(r.seq < doc.first_seq for r in left):
-            doc = doc.without("initial")
-        left = [r.seq for r in left if r.seq >= doc.first_seq]
-        doc = doc.without("unmerged")
-        if left and not rules.without("what does not fit is named in the document"):
-            doc = doc.having(unmerged=min(left))
-        left = late = None
+        ).without("initial")
         if tomb and rules.without("deleted document keeps its state"):
             doc = doc.having(state=EMPTY)
         records = foreign = tomb = None

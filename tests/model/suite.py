@@ -61,7 +61,7 @@ WITH_BODIES = (
 EARLIER_MUTANTS = {
     "append is a create": ("S1", "I2-two-winners"),
     "own event is recognised": ("S1", "I9-false-reject"),
-    "conflict is read until it shows": ("S6a", "I9-false-reject"),
+    "a conflict is read again until its record is visible": ("S6a", "I9-false-reject"),
     "known event is not appended again": ("S5c", "I1-duplicate"),
     "rebase stops at a tombstone": ("R2b", "I6-append-across-delete"),
     "restored lifts the tombstone": ("R2b", "I6-false-notfound"),
@@ -69,8 +69,6 @@ EARLIER_MUTANTS = {
     "merge by stamp": ("S4k", "I8-older-over-newer"),
     "If-Match on shared state": ("S9", "I8-older-over-newer"),
     "projection merges deltas of others": ("S4d", "I8-delta-lost"),
-    "what does not fit is named in the document": ("S13", "I8-delta-lost"),
-    "what did not fit is all read again": ("S13c", "I8-delta-lost"),
     "contiguous projection": ("S6e", "I3-fold"),
     "projection stops before a missing body": ("D4", "I3-fold"),
     "If-Match on projection": ("R9", "I3-revision-back"),
@@ -99,7 +97,7 @@ EARLIER_MUTANTS = {
     "purge confirms what it read": ("L4", "I13-unerased"),
     "a new session names what it replaced": ("P11", "I13-unerased"),
     "only what was replaced is erased": ("P11", "I1-lost"),
-    "the mark of a replaced session goes last": ("P11", "I13-unerased"),
+    "the mark of a replaced session is removed last": ("P11", "I13-unerased"),
 }
 
 # The same for lag, clocks and erasure: rules that the protocol lacked before.
@@ -127,17 +125,17 @@ MUTANTS_OF_LAG = {
     "the erasure is later than all it erased": ("E1c", "I15-returned"),
     "a stub keeps its stamp": ("E1c", "I15-returned"),
     "erasure goes by partition": ("E3", "I13-unerased"),
-    "strangers wait for the document": ("E3", "I1-lost"),
-    "purge looks until nothing is left": ("T4", "I13-unerased"),
+    "what may have an owner waits for the document": ("E3", "I1-lost"),
+    "purge reads until nothing is left": ("T4", "I13-unerased"),
 }
 
 MUTANTS_OF_FORKS = {
-    "the fork's document comes first": ("F5", "I1-lost"),
+    "the fork's document is created first": ("F5", "I1-lost"),
     "own fork is recognised": ("F1", "I18-denied"),
     "only what is forking is copied to": ("F1b", "I12-transition"),
     "If-Match on the end of a fork": ("F1", "I3-revision-back"),
-    "a forker looks what became of its document": ("F2b", "I18-lost"),
-    "a forker erases what it copied in vain": ("F2b", "I13-unerased"),
+    "a forker reads its document again": ("F2b", "I18-lost"),
+    "a forker erases copies that are not used": ("F2b", "I13-unerased"),
     "a helper probes the source first": ("F6", "I18-denied"),
     "a fork ends with its source": ("F3b", "I18-fork"),
     "get finishes a fork": ("F3", "I4-none"),
@@ -149,26 +147,26 @@ MUTANTS_OF_VALUES = {
     "a value is removed after its name": ("V1", "V1-dangling"),
     "a value has a name of its own": ("V1c", "V1-dangling"),
     "If-Match on the state": ("V1", "V3-lost"),
-    "a reader who misses a value reads again": ("V4", "V4-error"),
-    "an erased generation is not gone on with": ("V2b", "V1-dangling"),
+    "a reader that misses a value reads again": ("V4", "V4-error"),
+    "an erased generation is not continued": ("V2b", "V1-dangling"),
     "an erased state is swept a day later": ("V2c", "V2-unerased"),
-    "uploads in vain are removed": ("V3", "V2-unerased"),
+    "uploads that are not used are removed": ("V3", "V2-unerased"),
     "an erasure removes older generations only": ("V3", "V1-dangling"),
-    "an erasure removes what nobody names too": ("V2b", "V2-unerased"),
+    "an erasure also removes what nobody names": ("V2b", "V2-unerased"),
     "an upload that may have been named is not used again": ("W1", "V1-dangling"),
     "a projection removes its uploads at every end": ("W2", "V2-unerased"),
     "a purge leaves values of others": ("W3", "V1-dangling"),
     "a purge removes values of predecessors": ("W3c", "V2-unerased"),
-    "a forker who misses a value reads again": ("W6", "V4-error"),
+    "a forker that misses a value reads again": ("W6", "V4-error"),
     "a forker removes its uploads at every end": ("W6", "V2-unerased"),
-    "a creator removes what it uploaded in vain": ("W4", "V2-unerased"),
+    "a creator removes uploads that are not used": ("W4", "V2-unerased"),
 }
 
 MUTANTS_OF_FIRST_EVENTS = {
     "a rebased event does not carry the initial state": ("N1b", "N2-carried"),
-    "a session without events is new": ("N2", "N1-untold"),
-    "marks do not change the state": ("N2", "N1-untold"),
-    "a document that does not show is confirmed": ("N3", "N1-untold"),
+    "a session without events is new": ("N2", "N1-missing"),
+    "marks do not change the state": ("N2", "N1-missing"),
+    "a document that is not visible is confirmed": ("N3", "N1-missing"),
 }
 
 MUTANTS_OF_ORIGINS = {

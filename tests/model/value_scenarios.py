@@ -84,7 +84,7 @@ def V2(rules):
 
 
 def V2b(rules):
-    """The writer may crash, and so may the one who erases; somebody else erases again."""
+    """The writer may crash, and so may the eraser; another process erases again."""
     ps = [
         Process("A", writes(rules, "k", "X"), crash=True, lost_reply=True),
         Process("P", erases(rules), crash=True),

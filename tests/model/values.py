@@ -62,14 +62,14 @@ def merge(rules, proc, key, text, writer=None):
         if stamp <= old.erased or (found is not None and found.stamp >= stamp):
             reply = found = None  # merged or erased by another process, or the answer was lost
             old = names(old)
-            if not rules.without("uploads in vain are removed"):
+            if not rules.without("uploads that are not used are removed"):
                 yield from discard(mine, old)
             break
         etag = reply[1] if reply[0] == "ok" else None
         reply = found = None
         ref = next((e.ref for e in old["keys"].values() if e.text == text), None)
         again = [m for m in mine if m[0] == old.erased]
-        if rules.without("an erased generation is not gone on with"):
+        if rules.without("an erased generation is not continued"):
             again = mine
         if ref is None and again:
             ref = again[0]
@@ -129,7 +129,7 @@ def erase_state(rules, proc):
     dead = tuple((v.generation, v.name) for v in named(reply))
     if rules.without("an erasure removes older generations only"):
         dead = tuple(ref for ref in dead if ref[0] != stamp)
-    elif rules.without("an erasure removes what nobody names too"):
+    elif rules.without("an erasure also removes what nobody names"):
         dead = old
     else:
         dead = tuple(ref for ref in dead if ref[0] < stamp)
@@ -177,7 +177,7 @@ def read_state(rules, proc):
             todo = todo[1:]
         if not todo:
             shown = texts
-        elif rules.without("a reader who misses a value reads again"):
+        elif rules.without("a reader that misses a value reads again"):
             shown, doc = "missing", None
         else:
             value = todo = texts = doc = None

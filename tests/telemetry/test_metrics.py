@@ -122,15 +122,15 @@ async def test_events_that_another_process_left_behind_are_repairs(emulator, see
 
 
 async def test_late_session_documents_are_counted_and_their_lag_is_measured(service, seen):
-    pending = "cosmosservice.projection.pending"
+    late = "cosmosservice.projection.late"
     session = await service.create_session(app_name="app", user_id="ann")
     gc.collect()  # services that other tests did not close
-    others = total(seen.measured().get(pending, []))
+    others = total(seen.measured().get(late, []))
     await service.append_event(session, event("hello"))
-    assert total(seen.measured()[pending]) == others + 1
+    assert total(seen.measured()[late]) == others + 1
     await service.flush()
     measured = seen.measured()
-    assert total(measured[pending]) == others
+    assert total(measured[late]) == others
     assert count(measured["cosmosservice.projection.lag"]) == 1
 
 

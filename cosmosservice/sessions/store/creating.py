@@ -92,8 +92,8 @@ class Creating:
                 with contextlib.suppress(Exception, asyncio.CancelledError):
                     await reading
                 raise
-            shared = await self._or_pending(key, reading)
-        return await self._or_pending(key, self._merged(document, shared, state))
+            shared = await self._after_creation(key, reading)
+        return await self._after_creation(key, self._merged(document, shared, state))
 
     async def _merged(
         self, document: SessionDocument, shared: Pair[StateDocument], state: Scoped
@@ -116,14 +116,15 @@ class Creating:
             document.last_update_time,
         )
 
-    async def _or_pending(self, key: SessionKey, work: Awaitable[T]) -> T:
+    async def _after_creation(self, key: SessionKey, work: Awaitable[T]) -> T:
+        """Awaits the rest of the work. Its errors say that the session exists."""
         try:
             return await work
         except StorageError as problem:
             raise StateUpdatePendingError(
                 f"create_session: the session {key.session_id!r} IS created, but user: and app:"
-                f" state could not be read or merged: {problem} Get the session to go on with"
-                " it; the next read repairs the rest.",
+                f" state could not be read or merged: {problem} Get the session to continue"
+                " with it; the next read repairs the rest.",
                 status=problem.status,
             ) from None
 

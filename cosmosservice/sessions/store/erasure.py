@@ -113,7 +113,7 @@ class Erasure:
         erased = await self._erase(
             document.key,
             lambda body: _incarnation(body) != own and 0 < _place(body) < first,
-            strangers=False,
+            unowned=False,
         )
         dead = {n for n, place in erased.incarnations.items() if n != own and place < first}
         erased.documents += await self._values.erase(document.key, dead.__contains__)
@@ -124,9 +124,9 @@ class Erasure:
         return erased
 
     async def _erase(
-        self, key: SessionKey, is_dead: Callable[[Document], bool], *, strangers: bool = True
+        self, key: SessionKey, is_dead: Callable[[Document], bool], *, unowned: bool = True
     ) -> Erased:
-        """Erases the dead incarnations and, with `strangers`, what belongs to no session, until a
+        """Erases the dead incarnations and, with `unowned`, what belongs to no session, until a
         read finds nothing more to erase."""
         erased = Erased()
         await self._log.probe(key, 0, "probe")  # no later read is older than now
@@ -142,7 +142,7 @@ class Erasure:
                     continue
                 is_part = _is_beside_log(body) and _incarnation(body) in names
                 (dead if is_part or is_dead(body) else rest).append(body)
-            if rest and strangers:
+            if rest and unowned:
                 dead += await self._without_owner(key, rest)
             if not dead:
                 return erased
