@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 _PAGE = 1_000  # results per page across partitions
+_CONTINUATION = "x-ms-continuation"
 _IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 
 
@@ -216,14 +217,17 @@ class Container:
                 page = [item async for item in await anext(pager)]
             except StopAsyncIteration:
                 page = None
-            if seen:  # the previous page was known to be the last, so no request was sent
+            if seen:
                 charged(total_charge(seen), None)
 
-        while True:
+        more = True
+        while more:
             await self._sender.send("query", send)
             if page is None:
                 return
             yield page
+            # The SDK knows it too, but prepares a whole request before it says so.
+            more = not seen or _CONTINUATION in seen[-1]
 
     async def _query_across(self, text: str, parameters: Mapping[str, Any]) -> list[Document]:
         """All results of all partitions.

@@ -310,8 +310,8 @@ def _translated(status: int | None, error: Exception) -> StorageError:
         return UnavailableError(
             f"{what} could not be completed ({reason}). No version was stored.", status=status
         )
-    told = str(getattr(error, "reason", None) or _code(error) or type(error).__name__)
-    return StorageError(f"{what} failed with {status}: {told}.", status=status)
+    reason = str(getattr(error, "reason", None) or _code(error) or type(error).__name__)
+    return StorageError(f"{what} failed with {status}: {reason}.", status=status)
 
 
 def _code(error: Exception) -> str:

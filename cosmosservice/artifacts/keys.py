@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -33,11 +33,11 @@ class Scope:
     @classmethod
     def named(cls, app_name: str, user_id: str, session_id: str | None) -> Scope:
         """The scope for names given by a caller. Checks them."""
-        _check_segment(app_name, "app_name")
-        _check_segment(user_id, "user_id")
+        _check_type(app_name, "app_name")
+        _check_type(user_id, "user_id")
         if session_id is not None:
-            _check_segment(session_id, "session_id")
-        return cls(app_name, user_id, session_id)
+            _check_type(session_id, "session_id")
+        return _scope(app_name, user_id, session_id)
 
     @classmethod
     def of_partition(cls, partition: str) -> Scope:
@@ -60,6 +60,15 @@ class Scope:
         """The names as fields of a document, for people and for erasing by user."""
         found = {"app_name": self.app_name, "user_id": self.user_id}
         return found if self.session_id is None else found | {"session_id": self.session_id}
+
+
+@lru_cache(maxsize=1_000)  # the calls of one session come in a row
+def _scope(app_name: str, user_id: str, session_id: str | None) -> Scope:
+    _check_segment(app_name, "app_name")
+    _check_segment(user_id, "user_id")
+    if session_id is not None:
+        _check_segment(session_id, "session_id")
+    return Scope(app_name, user_id, session_id)
 
 
 @dataclass(frozen=True)
@@ -137,9 +146,13 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).digest()[:16].hex()
 
 
-def _check_text(value: str, name: str) -> None:
+def _check_type(value: str, name: str) -> None:
     if not isinstance(value, str):
         raise InputValidationError(f"{name} must be a string, not {type(value).__name__}.")
+
+
+def _check_text(value: str, name: str) -> None:
+    _check_type(value, name)
     try:
         size = len(value.encode())
     except UnicodeEncodeError:

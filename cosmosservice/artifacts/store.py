@@ -87,7 +87,7 @@ class ArtifactStore:
                 whole = part if payload is None else filled(part, payload)
             except ValueError:
                 raise damaged(document, "its text cannot be read") from None
-            return None if is_absent(whole) else whole
+            return whole if payload or not is_absent(whole) else None
 
     async def open(
         self,

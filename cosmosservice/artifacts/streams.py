@@ -122,6 +122,6 @@ class ArtifactReader:
         try:
             return await self._get(self._opened, number)
         except MissingPiece as problem:
-            told = str(problem)
-        await self._explain(self._opened, told)
+            reason = str(problem)
+        await self._explain(self._opened, reason)
         raise StorageError("open_artifact: the artifact was deleted while it was read.")

@@ -1,4 +1,4 @@
-"""Real processes save and delete the same names on one emulator over HTTP."""
+"""Real processes save and delete the same names on one emulator over HTTP, with and without lag."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from cosmos_emulator import Emulator, Replicas
 from cosmosservice import CosmosArtifactService
 from tests.artifacts.kinds import SMALL
+from tests.support.serving import serving
 
 ROOT = Path(__file__).parents[2]
 WORKER = """
@@ -42,25 +44,39 @@ asyncio.run(main())
 """
 
 
+@pytest.fixture(params=[0.0, 0.3], ids=["", "lag"])
+def replicas(request):
+    """They lag by up to so many seconds."""
+    return Replicas((0.0, request.param))
+
+
 @pytest.fixture
-def answers(http_emulator, who):
+def endpoint(replicas):
+    with Emulator(partitions=3, replicas=replicas) as emulator, serving(emulator) as address:
+        yield address, emulator.key
+
+
+@pytest.fixture
+def answers(endpoint, replicas, who):
     """What two processes were told about their saves."""
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, *http_emulator, who["app_name"], str(n)],
+            [sys.executable, "-c", WORKER, *endpoint, who["app_name"], str(n)],
             cwd=ROOT,
             stdout=subprocess.PIPE,
         )
         for n in range(2)
     ]
-    return [json.loads(worker.communicate(timeout=100)[0]) for worker in workers]
+    answers = [json.loads(worker.communicate(timeout=100)[0]) for worker in workers]
+    replicas.catch_up()
+    return answers
 
 
-async def test_processes_agree_on_versions_and_lose_nothing(answers, http_emulator, who):
-    endpoint, key = http_emulator
+async def test_processes_agree_on_versions_and_lose_nothing(answers, endpoint, who):
+    address, key = endpoint
     saved = dict(sorted(map(tuple, answers[0] + answers[1])))
     service = CosmosArtifactService(
-        endpoint=endpoint, credential=key, database="tests", _sizes=SMALL
+        endpoint=address, credential=key, database="tests", _sizes=SMALL
     )
     async with service:
         assert list(saved) == await service.list_versions(**who, filename="kept") == [*range(16)]
