@@ -113,6 +113,24 @@ async def test_the_next_reader_stores_it_if_the_creator_died(open_service, emula
     assert all(each.operation in ("read", "query") for each in list(emulator.requests)[before:])
 
 
+async def test_a_repair_stores_it_if_nobody_has(open_service, raw):
+    """As for a session that an older version created."""
+    creator = open_service()
+    await creator.create_session(**THIS, state={"a": 1})
+    await open_service().repair_session(**THIS)
+    assert [each["initial_state"] for each in origins(raw)] == [{"a": 1}]
+
+
+async def test_a_session_that_is_rebuilt_is_found_by_its_name(open_service, raw):
+    service = open_service()
+    await service.create_session(**THIS, state={"__session_metadata__": {"displayName": "Tea"}})
+    await service.flush()
+    remove_document(raw)
+    other = open_service()
+    await other.repair_session(**THIS)
+    assert (await other.list_sessions_page(**WHO, title="tea")).titles == ["Tea"]
+
+
 async def test_a_deleted_session_without_events_is_rebuilt_as_deleted(open_service, raw):
     service = open_service()
     await service.create_session(**THIS, state={"a": 1})

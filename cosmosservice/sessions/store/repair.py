@@ -24,6 +24,7 @@ from cosmosservice.sessions.store.session_documents import SessionDocument
 from cosmosservice.sessions.store.state import NO_STATE, State
 from cosmosservice.sessions.store.state_documents import newest, record_changes
 from cosmosservice.sessions.store.store import SessionStore
+from cosmosservice.sessions.store.titles import display_name
 
 logger = logging.getLogger("cosmosservice")
 
@@ -64,6 +65,8 @@ async def repair(
     initial = await store.documents.initial_changes(document)
     await store.states.merge_shared(key, initial.map(newest, record_changes(mine)))
     await store.projection.project(key, document.incarnation, accept_loss=accept_loss)
+    if not any(record.is_event for record in mine):
+        await store.origins.keep(key, document.incarnation)
     return RepairReport(
         session_id=key.session_id,
         events=sum(record.is_event for record in mine),
@@ -137,14 +140,16 @@ async def _rebuild(
         )
     incarnation, first, now = origin.incarnation, origin.first_seq, store.clock.now()
     earlier = [record.seq for record in found if record.seq < first and record.kind == EVENT]
+    state = await store.values.stored(
+        key, incarnation, State(origin.state), ttl=record_ttl(incarnation)
+    )
     body = session_document(
         key,
         incarnation=incarnation,
         first_seq=first,
-        state=await store.values.stored(
-            key, incarnation, State(origin.state), ttl=record_ttl(incarnation)
-        ),
+        state=state,
         now=origin.time if 0 < origin.time < now else now,
+        title=display_name(state),
         replaced={"first_seq": earlier[0], "deleted_at": iso(now)} if earlier else None,
     )
     for attempt in CONTENTION:
