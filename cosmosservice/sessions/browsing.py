@@ -130,9 +130,9 @@ class Browsing(Face):
     ) -> Session:
         """The session as it was: its events up to a point, and its own state at that moment.
 
-        `at` is a revision (0: before the first event), the id of an event, or a datetime.
-        `user:` and `app:` state, which other sessions change too, is left out. Raises ValueError
-        if there is no such point, and SessionNotFoundError if there is no such session.
+        `at` is a revision (0: before the first event), the id of an event, or a datetime with a
+        time zone. `user:` and `app:` state, which other sessions change too, is left out. Raises
+        ValueError if there is no such point, and SessionNotFoundError if there is no such session.
         """
         key = SessionKey.named(app_name, user_id, session_id)
         past = await self.in_store("get_session_at", lambda store: store.history.at(key, at))

@@ -59,7 +59,18 @@ async def test_a_session_is_shown_as_it_was(open_service, service, session, poin
     assert found.state == {"a": count, "kept": True} | own
 
 
-@pytest.mark.parametrize("at", [4, -1, "e9", True, 1.5, []])
+async def test_before_its_first_event_a_session_has_the_time_of_its_creation(service):
+    made = await service.create_session(**THIS)
+    created = made.last_update_time
+    await service.append_event(made, event("1"))
+    past = await service.get_session_at(**THIS, at=0)
+    assert past.last_update_time == pytest.approx(created, abs=1e-5)
+
+
+LOCAL = datetime.datetime(2025, 1, 27, 10, 30)  # where?
+
+
+@pytest.mark.parametrize("at", [4, -1, "e9", True, 1.5, [], LOCAL, datetime.datetime.min])
 async def test_a_point_that_is_not_there_is_refused(service, session, at):
     with pytest.raises(ValueError, match="there is no such point"):
         await service.get_session_at(**THIS, at=at)

@@ -37,20 +37,20 @@ class History:
         records = [record for record in now.records if record.seq <= place]
         initial = initial_state(now)
         state = fold(State(initial), records).inline
-        times = [record.timestamp for record in records]
+        last = records[-1].timestamp if records else 0.0
         past = replace(
             now,
             marker=None,
             records=records,
             state=Scoped(state),
-            last_update_time=times[-1] if times else 0.0,
+            last_update_time=last if records else now.created,
         )
         if point is None:
             time = math.inf
         elif isinstance(point, datetime.datetime):
             time = point.timestamp()
         else:
-            time = past.last_update_time
+            time = last
         return Past(past, now.marker.incarnation, initial, place, time)
 
 
@@ -80,6 +80,8 @@ def _place(now: Snapshot, point: Point) -> int:
         raise _unknown(f"no event has the id {point!r}")
     if not isinstance(point, datetime.datetime):
         raise _unknown("a point is a revision, the id of an event, or a datetime")
+    if point.tzinfo is None:
+        raise _unknown("a datetime needs a time zone, such as datetime.UTC")
     return _place_at_time(records, point.timestamp(), last)
 
 

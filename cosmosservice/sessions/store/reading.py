@@ -204,6 +204,7 @@ class SessionReader:
             apart + _newest_events(known, records, count),
             Scoped(state, of_both),
             times[-1] if times else document.last_update_time,
+            created=document.created,
         )
 
     def _schedule(self, document: SessionDocument, *, late: bool, new: bool) -> None:

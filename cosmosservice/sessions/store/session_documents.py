@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import math
 from collections.abc import Iterable
@@ -87,6 +88,14 @@ class SessionDocument:
     def last_update_time(self) -> float:
         found = self.body.get("last_update_time")
         return float(found) if isinstance(found, int | float) else 0.0
+
+    @property
+    def created(self) -> float:
+        """When the session was created; 0 if the document does not say."""
+        try:
+            return datetime.datetime.fromisoformat(str(self.body.get("created_at"))).timestamp()
+        except ValueError:
+            return 0.0
 
     @property
     def updated_at(self) -> str:

@@ -20,6 +20,7 @@ class Snapshot:
     state: Scoped
     last_update_time: float
     title: str = ""  # of a listed one
+    created: float = 0.0  # when, if it was read with its events
 
 
 @dataclass(frozen=True)
