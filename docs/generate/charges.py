@@ -17,6 +17,7 @@ from google.genai import types
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosArtifactService, CosmosSessionService, RequestCharge
 from cosmosservice.errors import StaleSessionError
+from cosmosservice.sessions.store.keys import SessionKey
 from docs.generate.pages import table
 
 NAMES = {"app_name": "shop", "user_id": "ada"}
@@ -132,6 +133,14 @@ async def _write(service: CosmosSessionService, meter: _Meter) -> None:
     await service.append_event(session, _event(cart="cake"))
     await service.flush()
     meter.note("append a small change beside 1.8 MB of other state, and the session document")
+    values = {f"user:{name}": value for name, value in values.items()}
+    session = await service.create_session(app_name="shared", user_id="ada", state=values)
+    await service.append_event(session, _event(**{"user:cart": "tea"}))
+    await service.flush()
+    meter.reset()
+    await service.append_event(session, _event(**{"user:cart": "cake"}))
+    await service.flush()
+    meter.note("… beside 1.8 MB of other `user:` state")
 
 
 def _delta(*keys: str) -> EventActions:
@@ -242,6 +251,11 @@ async def _fork(service: CosmosSessionService, meter: _Meter) -> None:
     meter.reset()
     await service.fork_session(**NAMES, session_id="ten")
     meter.note("fork a session of 10 events with an artifact of 1 KB")
+    lost = SessionKey.of(**NAMES, session_id="hundred")
+    await service.in_store("remove", lambda store: store.sessions.delete(lost.document_id, "ada"))
+    meter.reset()
+    await service.repair_session(**NAMES, session_id="hundred")
+    meter.note("rebuild a lost session document from 100 events (`repair_session`)")
     del artifacts
     gc.collect()  # a service that still exists erases with the sessions below
 

@@ -1,4 +1,5 @@
-"""What sessions offer beyond ADK's interface: the past, forks, state of any size, the feed.
+"""What sessions offer beyond ADK's interface: the past, forks, rebuilds, state of any
+size, the feed.
 
 Runs on every store, and on one with several partitions whose replicas lag.
 """
@@ -11,6 +12,7 @@ import pytest
 
 from cosmos_emulator import Emulator, Replicas
 from cosmosservice import AlreadyExistsError, CosmosSessionService
+from cosmosservice.sessions.store.keys import SessionKey
 from tests.support.adk import event, texts
 from tests.support.stores import DURABLE, CosmosStore
 
@@ -68,7 +70,31 @@ async def how_many(store, who, session):
     assert await service.count_sessions(app_name=who["app_name"]) == 2
 
 
-PARTS = [the_past, a_fork, large_state, the_feed, how_many]
+async def a_rebuild(store, who, session):
+    """Of a session with events, and of one without: something else removed their documents."""
+    empty = await store.open().create_session(**who, state={"a": 0, "user:name": "Ann"})
+    writer = store.open()
+    await writer.catch_up()
+    await writer.get_session(**who, session_id=empty.id)
+    await writer.flush()
+    for each, events, state in (
+        (session, ["1", "2", "3"], {"a": 3, "kept": 1}),
+        (empty, [], {"a": 0}),
+    ):
+        key = SessionKey.of(**who, session_id=each.id)
+        await writer.in_store("test", remove_document(key))
+        assert (await store.open().repair_session(**who, session_id=each.id)).rebuilt
+        reader = store.open()
+        await reader.catch_up()
+        found = await reader.get_session(**who, session_id=each.id)
+        assert (texts(found), found.state) == (events, state | {"user:name": "Ann"})
+
+
+def remove_document(key):
+    return lambda store: store.sessions.delete(key.document_id, key.user_id)
+
+
+PARTS = [the_past, a_fork, large_state, the_feed, how_many, a_rebuild]
 
 
 async def begin(store, app):
