@@ -67,6 +67,23 @@ async def test_before_its_first_event_a_session_has_the_time_of_its_creation(ser
     assert past.last_update_time == pytest.approx(created, abs=1e-5)
 
 
+@pytest.mark.parametrize("events", [0, 2])
+async def test_zero_is_before_the_first_event_of_a_session_that_was_created_again_too(
+    service, session, events
+):
+    await service.delete_session(**THIS)
+    made = await service.create_session(**THIS, state={"a": "again"})
+    for number in range(events):
+        await service.append_event(made, event(f"new {number}", delta={"a": number}))
+    for found in (
+        await service.get_session_at(**THIS, at=0),
+        await service.fork_session(**THIS, at=0, new_user_id="other"),
+    ):
+        assert (found.events, found.state) == ([], {"a": "again"})
+    with pytest.raises(ValueError, match="there is no such point: revision 1"):
+        await service.get_session_at(**THIS, at=1)
+
+
 LOCAL = datetime.datetime(2025, 1, 27, 10, 30)  # where?
 
 

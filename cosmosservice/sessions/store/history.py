@@ -70,6 +70,8 @@ def _place(now: Snapshot, point: Point) -> int:
         raise _unknown("a point is a revision, the id of an event, or a datetime")
     if isinstance(point, int):
         first = records[0].seq - 1 if records else last
+        if point == 0:  # also where earlier places belong to a session that had the same id
+            return first
         if not first <= point <= last:
             raise _unknown(f"revision {point} is not one of the session's: {first} to {last}")
         return point
