@@ -175,6 +175,21 @@ async def test_a_page_of_a_long_session_needs_as_few_requests_as_one_of_a_short_
     assert needed[0] <= 8
 
 
+async def test_a_session_without_events_is_shown_with_its_state_and_nothing_is_written(
+    visit, emulator
+):
+    writer = await visit()
+    session = await writer.service.create_session(
+        app_name="shop", user_id="ada", state={"topic": "tea"}
+    )
+    visitor = await visit()
+    emulator.clear_requests()
+    assert session.id in await visitor.get("/")
+    assert 'topic "tea"' in read(await visitor.get("/session", **names(session)))
+    await visitor.service.flush()
+    assert {each.operation for each in emulator.requests} <= {"read", "query", "list", "plan"}
+
+
 async def test_raw_documents_are_shown_on_demand(visit):
     visitor = await visit()
     session = await conversation(visitor.service)

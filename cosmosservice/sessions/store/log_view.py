@@ -113,7 +113,7 @@ class LogViews:
         self._cache.put(key.tenant, view)
         return view
 
-    def has_origin(self, key: SessionKey, incarnation: str) -> None:
+    def remember_origin(self, key: SessionKey, incarnation: str) -> None:
         """Remembers that the session's origin is stored."""
         view = self.of(key)
         if view is not None and view.incarnation == incarnation:

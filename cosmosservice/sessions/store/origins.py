@@ -134,13 +134,10 @@ class Origins:
             await self._container.delete(key.origin_id(incarnation), key.session_id)
 
     async def read(self, key: SessionKey) -> list[Origin]:
-        """All that are stored under this session id, of every incarnation, oldest first."""
+        """All that are stored under this session id, of every incarnation."""
         found = await self._container.query(ORIGINS, _range(key), key.session_id)
         origins = [await self._origin(key, document) for document in found]
-        return sorted(
-            (each for each in origins if each is not None),
-            key=lambda each: (each.first_seq, each.time),
-        )
+        return [each for each in origins if each is not None]
 
     async def uploads(self, key: SessionKey) -> set[str]:
         """The uploads that origins name."""

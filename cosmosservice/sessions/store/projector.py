@@ -151,7 +151,7 @@ class Projector:
                 if due.new:
                     with self._operation("store_origin"):
                         await self._origins.keep(key, due.incarnation)
-                    self._views.has_origin(key, due.incarnation)
+                    self._views.remember_origin(key, due.incarnation)
             self._written += 1
         except Exception as problem:
             self._failed(key, due, problem)
