@@ -238,6 +238,19 @@ async def test_a_fork_without_events_has_its_own(open_service, raw):
     assert (await other.get_session(**WHO, session_id="fork")).state == {"a": 1}
 
 
+async def test_an_identity_that_may_only_read_gets_the_session_without_a_warning(
+    open_service, emulator, raw, caplog
+):
+    await open_service().create_session(**THIS, state={"a": 1})
+    emulator.faults.fail(403, times=None, operation="create")
+    emulator.faults.fail(403, times=None, operation="replace")
+    reader = open_service()
+    assert (await reader.get_session(**THIS)).state == {"a": 1}
+    await reader.flush()
+    assert origins(raw) == []
+    assert [each for each in caplog.records if each.levelname == "WARNING"] == []
+
+
 async def test_a_damaged_origin_is_reported(open_service, raw, caplog):
     service = open_service()
     await service.create_session(**THIS, state={"a": 1})

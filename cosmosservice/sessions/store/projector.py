@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from cosmosservice.account import telemetry
 from cosmosservice.account.charges import operation_named
 from cosmosservice.account.retries import BACKGROUND
-from cosmosservice.errors import CosmosServiceError, TooLargeError
+from cosmosservice.errors import AuthenticationError, CosmosServiceError, TooLargeError
 from cosmosservice.hosting.deadline import within
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.log_view import LogViews
@@ -166,13 +166,15 @@ class Projector:
             yield
 
     def _failed(self, key: SessionKey, due: _Due, problem: Exception) -> None:
+        if isinstance(problem, AuthenticationError) and not due.late:
+            logger.debug("Session %s: an identity that may only read stores no origin.", key.tenant)
+            return
         due.failures += 1
         again = due.failures < BACKGROUND.attempts and not isinstance(problem, TooLargeError)
         again = again and not self._closed
         # Log only the name of a foreign exception: its text may quote stored content.
         logger.warning(
-            "Session %s: its %s could not be brought up to date with its log (%s). Nothing is"
-            " lost; %s.",
+            "Session %s: its %s could not be written (%s). Nothing is lost; %s.",
             key.tenant,
             "document" if due.late else "origin",
             problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
