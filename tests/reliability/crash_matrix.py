@@ -281,7 +281,10 @@ def main(arguments: list[str]) -> int:
     chosen = [
         each for each in OPERATIONS if not options.operations or each.name in options.operations
     ]
-    outcomes = [run(case) for operation in chosen for case in cases(operation, lag=options.lag)]
+    outcomes: list[Outcome] = []
+    for number, operation in enumerate(chosen, 1):
+        print(f"{number} of {len(chosen)}: {operation.name}", file=sys.stderr, flush=True)
+        outcomes += [run(case) for case in cases(operation, lag=options.lag)]
     if options.json:
         print(json.dumps([asdict(each) for each in outcomes], indent=1))
     else:
