@@ -77,7 +77,8 @@ def test_of_writers_from_one_revision_one_wins_and_the_others_leave_no_trace(see
         )
         await world.check()
         outcome = {call.outcome for call in world.calls if call.name == "append"}
-        assert "ok" in outcome
+        if not world._kills:  # a process may be killed before it learns that its event is stored
+            assert "ok" in outcome
         if not world._losses:
             assert "StaleSessionError" in outcome
             assert len(world.model.lives[HERE].events) == 8
