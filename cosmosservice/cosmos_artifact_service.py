@@ -15,7 +15,7 @@ from typing_extensions import Unpack, override
 from cosmosservice.account.account import CosmosAccount
 from cosmosservice.account.service import AccountService
 from cosmosservice.artifacts import references
-from cosmosservice.artifacts.digests import sha256
+from cosmosservice.artifacts.digests import digests_of
 from cosmosservice.artifacts.keys import ArtifactKey, Scope
 from cosmosservice.artifacts.parts import blob_part, divided, ensure_part, reference_of
 from cosmosservice.artifacts.saving import Draft
@@ -57,7 +57,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
 
         artifacts container, partition = a session of a user, or the user for user: names
         ┌──────────────────────────────────────────┐
-        │ report.pdf  0  1  2 …  one document each │ ──▶ payload: up to 64 KB in the document,
+        │ report.pdf  0  1  2 …  one document each │ ──▶ payload: up to 256 KB in the document,
         │ notes.txt   0 …        created, never    │     larger in pieces beside it, or a blob
         │                        changed           │
         └──────────────────────────────────────────┘
@@ -94,7 +94,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             service makes its own; the options that are not explained here are those of
             CosmosAccount.
           artifact_container: the container in Cosmos DB. Default: "artifacts".
-          blobs: where payloads over 64 KB are stored: the URL of a blob container, or a connection
+          blobs: where payloads over 256 KB are stored: the URL of a blob container, or a connection
             string of the storage account. Default: COSMOSDB_ARTIFACT_BLOBS; without it, Cosmos DB.
           blob_credential: a token credential for the blobs. Default: `credential` if it is a token
             credential, otherwise Entra ID.
@@ -296,7 +296,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         block: bytes | None = first
         try:
             while block is not None:
-                upload.digests.append(await sha256(block))
+                upload.digests += await digests_of(block, len(block), upload.bodies.digest)
                 upload.sizes.append(len(block))
                 await self.in_store(name, lambda store: store.payloads.renew(upload))
                 under_way.add(asyncio.create_task(self._put(upload, number, block)))

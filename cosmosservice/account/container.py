@@ -43,6 +43,12 @@ class Write(NamedTuple):
     etag: str | None = None
 
 
+class Put(NamedTuple):
+    """A replace of a transaction without a condition: another of its writes must have one."""
+
+    document: Document
+
+
 class Delete(NamedTuple):
     """A delete of a transaction, with If-Match."""
 
@@ -159,7 +165,7 @@ class Container:
             ),
         )
 
-    async def batch(self, partition: str, writes: Sequence[Write | Delete]) -> None:
+    async def batch(self, partition: str, writes: Sequence[Write | Put | Delete]) -> None:
         """Does all writes or none. Raises BatchRefused if none. The last must not be a delete."""
         from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosHttpResponseError
 
@@ -183,7 +189,7 @@ class Container:
         # The SDK keeps no session token of a transaction: without this, the client might not read
         # its own writes.
         last = writes[-1]
-        assert isinstance(last, Write)
+        assert not isinstance(last, Delete)
         await self.probe(last.document["id"], partition)
         if refused is not None:
             raise refused
@@ -295,9 +301,11 @@ class Container:
         return found.by_page()
 
 
-def _operation(write: Write | Delete) -> tuple[Any, ...]:
+def _operation(write: Write | Put | Delete) -> tuple[Any, ...]:
     if isinstance(write, Delete):
         return "delete", (write.document_id,), {"if_match_etag": write.etag}
+    if isinstance(write, Put):
+        return "replace", (write.document["id"], write.document)
     document, etag = write
     if etag is None:
         return "create", (document,)

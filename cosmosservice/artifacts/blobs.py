@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from cosmosservice.account.charges import current_operation
-from cosmosservice.account.container import Document
 from cosmosservice.account.retries import BLOB
 from cosmosservice.artifacts.bodies import BLOBS, MissingPiece
+from cosmosservice.artifacts.digests import BLAKE3
 from cosmosservice.artifacts.keys import Scope
 from cosmosservice.errors import (
     AuthenticationError,
@@ -39,6 +39,7 @@ class BlobBodies:
     """One container of a storage account, on one event loop."""
 
     name = BLOBS
+    digest = BLAKE3
 
     def __init__(
         self, client: ContainerClient, to_close: Any = None, piece_bytes: int = PIECE_BYTES
@@ -95,9 +96,6 @@ class BlobBodies:
         await _answered(self._client.delete_blob(name))
 
     # --- Bodies
-
-    def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
-        return None
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         blob = self._client.get_blob_client(_name(scope, upload))
@@ -232,10 +230,11 @@ class BlobBodies:
 def client_options(piece_bytes: int) -> dict[str, Any]:
     """The SDK client's settings for sending and retrying."""
     try:
+        import blake3  # noqa: F401
         from azure.storage.blob.aio import LinearRetry
-    except ImportError:
+    except ImportError as missing:
         raise ConfigurationError(
-            "Payloads in Blob Storage need azure-storage-blob: pip install 'cosmosservice[blobs]'."
+            f"Payloads in Blob Storage need {missing.name}: pip install 'cosmosservice[blobs]'."
         ) from None
     return {
         "retry_policy": LinearRetry(

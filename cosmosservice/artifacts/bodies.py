@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from cosmosservice.account.container import Container, Document
+from cosmosservice.account.container import Container
 from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.artifacts.digests import SHA256
 from cosmosservice.artifacts.documents import PIECE, piece_document
 from cosmosservice.artifacts.keys import Scope, piece_id, piece_range
 from cosmosservice.data_converters.scalars import decode_bytes, encode_bytes
@@ -34,12 +35,9 @@ class Bodies(Protocol):
     """The bytes of uploads. Every write may be sent twice."""
 
     name: str
+    digest: str  # which kind of digest new uploads get
     piece_bytes: int  # of every piece but the last
     run: int  # how many pieces one request can read
-
-    def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
-        """The document with all bytes, if one is enough: to be stored in the transaction of its
-        version."""
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         """Stores one piece."""
@@ -71,16 +69,12 @@ class Pieces:
     """Documents of the artifact's own partition."""
 
     name = COSMOS
+    digest = SHA256
     run = 1
 
     def __init__(self, container: Container, piece_bytes: int = PIECE_BYTES) -> None:
         self._container = container
         self.piece_bytes = piece_bytes
-
-    def document(self, scope: Scope, upload: str, data: bytes) -> Document | None:
-        if len(data) > self.piece_bytes:
-            return None
-        return piece_document(scope, upload, 0, encode_bytes(data))
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         document = piece_document(scope, upload, number, encode_bytes(data))

@@ -23,16 +23,16 @@ from cosmosservice.account.companions import Fork
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
-from cosmosservice.artifacts.bodies import COSMOS, MissingPiece
+from cosmosservice.artifacts.bodies import MissingPiece
 from cosmosservice.artifacts.collecting import Collecting
-from cosmosservice.artifacts.digests import digest_of, digests_of
-from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
-from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, place_of
+from cosmosservice.artifacts.digests import digest_of
+from cosmosservice.artifacts.documents import HEADER, TOMBSTONE, VERSION, version_document
+from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, version_id
 from cosmosservice.artifacts.parts import ABSENT, divided, part_of, reference_of
 from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
 from cosmosservice.artifacts.reading import Extent, created_at, extent_of
 from cosmosservice.artifacts.saving import Saving, inline_fields
-from cosmosservice.artifacts.versions import Place, Versions
+from cosmosservice.artifacts.versions import Versions
 from cosmosservice.data_converters import encode_value
 from cosmosservice.errors import (
     AlreadyExistsError,
@@ -53,7 +53,8 @@ _AT_ONCE = 4  # names
 
 PLACES = (
     "SELECT c.id, c.document_type, c.filename, c.version, c.save, c.created_at, c.saved_at, c._ts,"
-    f" c.payload.store FROM c WHERE c.document_type IN ('{VERSION}', '{TOMBSTONE}') ORDER BY c.id"
+    " c.payload.store FROM c WHERE c.place >= ''"
+    f" AND c.document_type IN ('{VERSION}', '{HEADER}', '{TOMBSTONE}') ORDER BY c.place"
 )
 
 
@@ -166,7 +167,8 @@ class Copying:
 
     async def _copy(self, source: _Source) -> None:
         """Raises NotFound if it has been deleted, and _Occupied."""
-        found: Any = await self._container.read(source.found["id"], source.scope.partition)
+        original = version_id(source.found["id"])
+        found: Any = await self._container.read(original, source.scope.partition)
         if found.get("save") != source.found["save"]:
             raise NotFound
         fields = {name: found[name] for name in _FIELDS if name in found}
@@ -225,7 +227,7 @@ class Copying:
             return await self._create(source, fields)
 
         async def from_memory(source: _Source, fields: Document) -> Upload:
-            digests = await digests_of(payload, self._payloads.piece_bytes)
+            digests = await self._payloads.digests(payload)
             same, _ = await self._payloads.find(source.key.scope, digest_of(digests))
             if same is not None:
                 return same
@@ -278,13 +280,8 @@ class Copying:
 
     async def _fill(self, upload: Upload, source: Scope, extent: Extent) -> None:
         """Raises MissingPiece."""
-        bodies = upload.bodies
-        if upload.announcement is None and extent.store == COSMOS and extent.pieces == 1:
-            data = await bodies.get(source, extent.upload, 0, 0, extent.bytes)
-            upload.document = bodies.document(upload.scope, upload.name, data)
-            return
         sizes = [extent.size_of(number) for number in range(extent.pieces)]
-        await bodies.copy(source, extent.upload, upload.scope, upload.name, sizes)
+        await upload.bodies.copy(source, extent.upload, upload.scope, upload.name, sizes)
 
     async def _create(
         self, source: _Source, fields: Document, upload: Upload | None = None
@@ -317,14 +314,14 @@ class Copying:
                 except (Conflict, PreconditionFailed, NotFound, BatchRefused) as error:
                     refused = error
                 else:
-                    self._versions.taken(key, place)
+                    self._versions.seen(key, document)
                     return True
             self._versions.forget(key)
             there = await self._versions.find(key, version)
             if there is not None:
                 if there["save"] != fields["save"]:
                     raise _Occupied
-                self._versions.taken(key, Place(place_of(there["id"]), version))
+                self._versions.seen(key, there)
                 return False
             following = await self._saving.next_place(key)
             if following.version > version:

@@ -10,19 +10,20 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from cosmosservice.account.container import Container, Document
-from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
+from cosmosservice.account.container import Container, Delete, Document, Put
+from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.documents import (
+    HEADER,
     STUB,
     TOMBSTONE,
-    VERSION,
+    is_version,
     stub_document,
     tombstone_document,
 )
-from cosmosservice.artifacts.keys import ArtifactKey, Scope, place_id, place_of
-from cosmosservice.artifacts.versions import Versions
+from cosmosservice.artifacts.keys import ArtifactKey, Scope, place_id, place_of, places_of
+from cosmosservice.artifacts.versions import ALL, Versions
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 
@@ -88,11 +89,16 @@ class Deletion:
 
     async def bury(self, partition: str, places: list[Document]) -> int:
         """Turns dead versions into stubs. Only then may anything replace the tombstone."""
-        dead = [each for each in places[:-1] if each["document_type"] == VERSION]
+        dead = [each for each in places[:-1] if is_version(each)]
 
         async def replace(body: Document) -> None:
-            with contextlib.suppress(PreconditionFailed, NotFound):  # it is one already
-                await self._container.replace(stub_document(body, partition), body["_etag"])
+            stub, etag = stub_document(body, partition), body["_etag"]
+            with contextlib.suppress(PreconditionFailed, NotFound, BatchRefused):  # it is one
+                if body["document_type"] == HEADER:
+                    # As long as the header has this etag, its version is there.
+                    await self._container.batch(partition, [Delete(body["id"], etag), Put(stub)])
+                else:
+                    await self._container.replace(stub, etag)
 
         for start in range(0, len(dead), _AT_ONCE):
             await together(*map(replace, dead[start : start + _AT_ONCE]))
@@ -102,9 +108,7 @@ class Deletion:
         """Removes the stub at place 0 if nothing else is left of a deleted name. A concurrent save
         of the name replaces that stub, so that one of the two fails."""
         first = place_id(name, 0)
-        text = "SELECT c.id, c.document_type, c._etag FROM c WHERE c.id >= @first AND c.id < @last"
-        parameters = {"first": f"v{name}.", "last": f"v{name}/"}
-        found = await self._container.query(text, parameters, partition)
+        found = await self._container.query(ALL, places_of(name), partition)
         if len(found) != 1 or found[0]["id"] != first or found[0]["document_type"] != STUB:
             return False
         try:

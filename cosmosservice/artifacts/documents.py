@@ -5,12 +5,17 @@ this decides between concurrent saves and deletes.
 
     version    v<name>.<place>   one version: who, when, mime type, part, metadata, and its payload,
                                  either `data` in it or `payload`, which names an upload
+    header     h<name>.<place>   the same without the payload, if the version's document is large
     tombstone  v<name>.<place>   everything at earlier places is deleted
     stub       v<name>.<place>   where a deleted version was: blocks saves with stale knowledge
 
     upload     u<upload>         an upload that is under way (`uploading`), or that was taken out of
                                  use: `removing`, and `removed` once its bytes are gone
     piece      c<upload>.<n>     a piece of an upload that is kept in Cosmos DB
+
+A query is charged for the documents that it reads. So every place is described by one small
+document, which has the field `place`: the version, tombstone or stub itself, or a header, which is
+created and removed in one transaction with its version. Only loading reads the other versions.
 
 An upload has uses 0, 1, 2 …, one for each version that names it, whatever its name. A use is the
 `claim` of its version, and no two documents of a partition have the same claim: it is the
@@ -24,11 +29,21 @@ from typing import Any, Final
 
 from cosmosservice.account.container import Document
 from cosmosservice.account.definitions import ContainerDefinition
-from cosmosservice.artifacts.keys import ArtifactKey, Scope, piece_id, place_of, upload_id
+from cosmosservice.artifacts.keys import (
+    ArtifactKey,
+    Scope,
+    header_id,
+    piece_id,
+    place_of,
+    place_text,
+    upload_id,
+    version_id,
+)
 
 SCHEMA_VERSION: Final = 1
 
 VERSION: Final = "version"
+HEADER: Final = "header"
 TOMBSTONE: Final = "tombstone"
 STUB: Final = "stub"
 UPLOAD: Final = "upload"
@@ -42,6 +57,8 @@ REMOVED: Final = "removed"
 # much shorter time (versions.py).
 BLOCKED_TTL: Final = 30 * 24 * 3600
 
+_PAYLOAD_FIELDS: Final = ("part", "data", "sha256")
+
 ARTIFACTS_CONTAINER: Final = ContainerDefinition(
     setting="artifact_container",
     partition_key="/scope",
@@ -52,6 +69,7 @@ ARTIFACTS_CONTAINER: Final = ContainerDefinition(
         "automatic": True,
         "includedPaths": [
             {"path": "/document_type/?"},
+            {"path": "/place/?"},
             {"path": "/version/?"},
             {"path": "/app_name/?"},
             {"path": "/user_id/?"},
@@ -68,6 +86,7 @@ def version_document(key: ArtifactKey, place: int, version: int, fields: Documen
     return {
         "id": place_id,
         "document_type": VERSION,
+        "place": place_text(place_id),
         "scope": key.partition,
         "claim": place_id if payload is None else claim(payload["upload"], payload["use"]),
         **key.scope.owner,
@@ -76,6 +95,19 @@ def version_document(key: ArtifactKey, place: int, version: int, fields: Documen
         **fields,
         "schema_version": SCHEMA_VERSION,
     }
+
+
+def with_header(version: Document) -> tuple[Document, Document]:
+    """The header of a large version, and the version, of which the header now is the description.
+    They are created in one transaction."""
+    made = header_id(version["id"])
+    header = {name: value for name, value in version.items() if name not in _PAYLOAD_FIELDS}
+    body = {name: value for name, value in version.items() if name != "place"}
+    return header | {"id": made, "document_type": HEADER, "claim": made}, body
+
+
+def is_version(description: Document) -> bool:
+    return description["document_type"] in (VERSION, HEADER)
 
 
 def claim(upload: str, use: int) -> str:
@@ -91,7 +123,7 @@ def tombstone_document(key_id: str, partition: str, *, cleaned: bool = False) ->
 def stub_document(version: Document, partition: str) -> Document:
     """Keeps the claim, because a past use still counts. The stub at place 0 does not expire: a save
     that knows nothing of a name tries that place."""
-    key_id = version["id"]
+    key_id = version_id(version["id"])
     stub = _blocked(key_id, partition, STUB, expires=place_of(key_id) > 0)
     if "upload" not in version:
         return stub
@@ -103,6 +135,7 @@ def _blocked(key_id: str, partition: str, kind: str, *, expires: bool) -> Docume
     document: Document = {
         "id": key_id,
         "document_type": kind,
+        "place": place_text(key_id),
         "scope": partition,
         "claim": key_id,
         "schema_version": SCHEMA_VERSION,

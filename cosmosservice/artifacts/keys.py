@@ -104,8 +104,13 @@ class ArtifactKey:
 
     @property
     def id_range(self) -> dict[str, str]:
-        """Parameters of queries for all places of this name ('/' follows '.')."""
+        """Parameters of queries for the versions, tombstones and stubs of this name."""
         return {"first": f"v{self.name_digest}.", "last": f"v{self.name_digest}/"}
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Parameters of queries for the descriptions of all places of this name."""
+        return places_of(self.name_digest)
 
     def canonical_uri(self, version: int) -> str:
         """Uses its own scheme: ADK passes http, https and gs URIs to models, which have no access
@@ -119,6 +124,25 @@ class ArtifactKey:
 
 def place_id(name_digest: str, place: int) -> str:
     return f"v{name_digest}.{place:0{PLACE_DIGITS}d}"
+
+
+def place_text(document_id: str) -> str:
+    """The `place` of a document: the name's digest and the number of the place."""
+    return document_id[1:]
+
+
+def places_of(name_digest: str) -> dict[str, str]:
+    """The range of the `place` of a name ('/' follows '.')."""
+    return {"first": f"{name_digest}.", "last": f"{name_digest}/"}
+
+
+def header_id(version_id: str) -> str:
+    return f"h{place_text(version_id)}"
+
+
+def version_id(document_id: str) -> str:
+    """The id of a version, from its own or that of its header."""
+    return f"v{place_text(document_id)}"
 
 
 def name_digest_of(document_id: str) -> str:

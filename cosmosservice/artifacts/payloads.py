@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cosmosservice.account.container import Container, Delete, Document, Write
+from cosmosservice.account.container import Container, Delete, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.artifacts.bodies import COSMOS, Bodies
-from cosmosservice.artifacts.digests import digest_of, pieces
+from cosmosservice.artifacts.digests import digest_of, digests_of, pieces
 from cosmosservice.artifacts.documents import (
     REMOVED,
     REMOVING,
@@ -59,7 +59,6 @@ class Upload:
     named: Document = field(default_factory=dict)
     announcement: Document | None = None
     etag: str = ""  # of the announcement
-    document: Document | None = None  # all of its bytes, stored with the version
     sizes: list[int] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
     renewed: float = 0.0
@@ -81,15 +80,14 @@ class Upload:
             "pieces": len(self.sizes),
             "piece_bytes": self.bodies.piece_bytes,
             "digest": self.digest,
+            "digest_kind": self.bodies.digest,
             "digests": base64.b64encode(b"".join(self.digests)).decode("ascii"),
         }
 
     @property
-    def writes(self) -> list[Write | Delete]:
+    def writes(self) -> list[Delete]:
         """The writes for the transaction that creates a version with this upload."""
-        if self.announcement is not None:
-            return [Delete(self.announcement["id"], self.etag)]
-        return [] if self.document is None else [Write(self.document)]
+        return [] if self.announcement is None else [Delete(self.announcement["id"], self.etag)]
 
 
 class Payloads:
@@ -103,6 +101,10 @@ class Payloads:
     @property
     def piece_bytes(self) -> int:
         return self._default.piece_bytes
+
+    async def digests(self, data: bytes) -> list[bytes]:
+        """Those that an upload of these bytes gets."""
+        return await digests_of(data, self._default.piece_bytes, self._default.digest)
 
     def bodies_of(self, store: str) -> Bodies:
         found = self.bodies.get(store)
@@ -130,11 +132,11 @@ class Payloads:
     async def begin(
         self, scope: Scope, size: int | None = None, store: str | None = None
     ) -> Upload:
-        """Announces the upload if it takes several requests that cost request units, or is a stream
-        of unknown size. Any other may be mistaken for a leftover, and must then be sent again."""
+        """Announces the upload if its requests cost request units, or if it is a stream of unknown
+        size. Any other may be mistaken for a leftover, and must then be sent again."""
         bodies = self._default if store is None else self.bodies_of(store)
         upload = Upload(scope, secrets.token_hex(16), bodies)
-        if size is not None and (bodies.name != COSMOS or size <= bodies.piece_bytes):
+        if size is not None and bodies.name != COSMOS:
             return upload
         upload.announcement = document = upload_document(
             scope, upload.name, store=bodies.name, status=UPLOADING, ttl=GIVEN_UP_SECONDS
@@ -150,9 +152,7 @@ class Payloads:
         upload.digests = digests
         upload.sizes = [len(piece) for piece in pieces(data, upload.bodies.piece_bytes)]
         _check_count(len(upload.sizes))
-        upload.document = upload.bodies.document(upload.scope, upload.name, data)
-        if upload.document is None:
-            await upload.bodies.put_all(upload.scope, upload.name, data)
+        await upload.bodies.put_all(upload.scope, upload.name, data)
         upload.describe()
 
     async def put(self, upload: Upload, number: int, data: bytes) -> None:

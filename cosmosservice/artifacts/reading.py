@@ -6,12 +6,13 @@ import asyncio
 import hashlib
 import hmac
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from cosmosservice.account.container import Container, Document
-from cosmosservice.artifacts.bodies import MissingPiece
-from cosmosservice.artifacts.digests import digests_of, piece_digests
+from cosmosservice.artifacts.bodies import BLOBS, MissingPiece
+from cosmosservice.artifacts.digests import SHA256, digests_of, piece_digests
 from cosmosservice.artifacts.keys import ArtifactKey
 from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads
 from cosmosservice.artifacts.versions import Versions
@@ -34,6 +35,7 @@ class Extent(NamedTuple):
     pieces: int
     piece_bytes: int
     digests: str  # of the pieces
+    digest_kind: str
 
     def size_of(self, number: int) -> int:
         return self.start_of(number + 1) - self.start_of(number)
@@ -64,6 +66,32 @@ class Reading:
         found = [each async for each in runs]
         return found[0] if len(found) == 1 else b"".join(found)
 
+    @asynccontextmanager
+    async def ahead(
+        self, key: ArtifactKey, probable: Document | None
+    ) -> AsyncIterator[Callable[[Document], Awaitable[bytes | None]]]:
+        """A block in which `payload` is called with the version, once that is known. If the version
+        is the probable one, its blob is read from the beginning of the block on. Requests for blobs
+        cost no request units."""
+        reading: asyncio.Task[bytes | None] | None = None
+        if probable is not None and self._is_one_blob(probable):
+            reading = asyncio.create_task(self.payload(key, probable))
+
+        async def payload(document: Document) -> bytes | None:
+            same = probable is not None and probable.items() <= document.items()
+            return await (reading if reading is not None and same else self.payload(key, document))
+
+        try:
+            yield payload
+        finally:
+            if reading is not None:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+    def _is_one_blob(self, document: Document) -> bool:
+        extent = extent_of(document)
+        return extent.store == BLOBS and extent.pieces <= self._payloads.bodies_of(BLOBS).run
+
     async def pieces(self, key: ArtifactKey, extent: Extent, first: int, count: int = 1) -> bytes:
         """Some pieces, checked against the length and the digests that the version gives."""
         start, end = extent.start_of(first), extent.start_of(first + count)
@@ -73,9 +101,9 @@ class Reading:
             raise MissingPiece(f"piece {first} has {len(found):,} bytes instead of {end - start:,}")
         try:
             wanted = piece_digests(extent.digests, first, count)
+            digests = await digests_of(found, extent.piece_bytes, extent.digest_kind)
         except ValueError:
             raise MissingPiece("its digests cannot be read") from None
-        digests = await digests_of(found, extent.piece_bytes)
         if not hmac.compare_digest(b"".join(digests), wanted):
             raise MissingPiece(f"the checksum of piece {first} is wrong")
         return found
@@ -117,6 +145,7 @@ def extent_of(document: Document) -> Extent:
             payload["pieces"],
             payload["piece_bytes"],
             str(payload.get("digests", "")),
+            str(payload.get("digest_kind", SHA256)),
         )
         numbers = extent.bytes, extent.pieces, extent.piece_bytes
         assert all(type(each) is int and each > 0 for each in numbers)

@@ -1,7 +1,7 @@
 """Saving: the payload is stored first, the version document is the commit.
 
     small    create version                           the payload is in the document
-    medium   look for the same bytes → create payload and version in one transaction
+    medium   create version and header                the same, in one transaction
     large    look for the same bytes, or upload them → create version
 
 A save that finds its place taken tries the next one, without sending a large payload again.
@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from cosmosservice.account.container import Container, Document, Write
+from cosmosservice.account.container import Container, Delete, Document, Write
 from cosmosservice.account.failures import (
     BatchRefused,
     Conflict,
@@ -27,8 +27,13 @@ from cosmosservice.account.failures import (
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.deleting import Deletion
-from cosmosservice.artifacts.digests import digest_of, digests_of
-from cosmosservice.artifacts.documents import TOMBSTONE, VERSION, version_document
+from cosmosservice.artifacts.digests import digest_of
+from cosmosservice.artifacts.documents import (
+    TOMBSTONE,
+    is_version,
+    version_document,
+    with_header,
+)
 from cosmosservice.artifacts.keys import ArtifactKey, place_of
 from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
 from cosmosservice.artifacts.versions import Place, Versions
@@ -39,10 +44,13 @@ from cosmosservice.hosting.concurrency import together
 
 logger = logging.getLogger("cosmosservice")
 
-# The largest payload inside a version document. Queries that list names or versions are charged
-# for the documents that they read: with 64 KB an artifact adds 6 RU to every list, with 256 KB 26.
-INLINE_BYTES = 64 * 1024
-_MAX_FIELDS = 1_000_000  # bytes of metadata and of the part without its payload
+INLINE_BYTES = 256 * 1024  # the largest payload inside a version document
+# A version with a larger payload in it has a header. That costs 7 RU and a round trip, once.
+# Without it, 16 KB would add 1.6 RU to every list of names, and 256 KB 49 RU.
+HEADER_BYTES = 16 * 1024
+# Bytes of metadata and of the part without its payload. A version and its header both have them,
+# and a transaction has at most 2 MB.
+_MAX_FIELDS = 750_000
 
 
 @dataclass
@@ -84,6 +92,7 @@ class Saving:
         collecting: Collecting,
         deletion: Deletion,
         inline_bytes: int = INLINE_BYTES,
+        header_bytes: int = HEADER_BYTES,
     ) -> None:
         self._container = container
         self._versions = versions
@@ -91,6 +100,7 @@ class Saving:
         self._collecting = collecting
         self._deletion = deletion
         self.inline_bytes = inline_bytes
+        self._header_bytes = header_bytes
 
     async def save(self, key: ArtifactKey, draft: Draft, payload: bytes | None) -> int:
         fields = draft.fields("save_artifact")
@@ -100,7 +110,7 @@ class Saving:
         if len(payload) <= self.inline_bytes:
             fields |= inline_fields(payload)
             return await self._commit(key, draft.save, fields, None)
-        digests = await digests_of(payload, self._payloads.piece_bytes)
+        digests = await self._payloads.digests(payload)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             (upload, left), new = await together(  # in parallel: most payloads are new
@@ -190,7 +200,7 @@ class Saving:
                         raise PayloadGone from None
                     place = following
                     continue
-            self._versions.taken(key, place)
+            self._versions.seen(key, document)
             return place.version
         raise UnavailableError(
             "save_artifact: others keep saving or deleting the same name. Nothing was stored."
@@ -205,7 +215,10 @@ class Saving:
     async def write(
         self, key: ArtifactKey, place: Place, document: Document, upload: Upload | None
     ) -> None:
-        others = [] if upload is None else upload.writes
+        others: list[Write | Delete] = [] if upload is None else [*upload.writes]
+        if "data" in document and document["bytes"] > self._header_bytes:
+            header, document = with_header(document)
+            others = [Write(header)]
         if others:
             await self._container.batch(key.partition, [*others, Write(document, place.etag)])
         elif place.etag is not None:
@@ -228,7 +241,7 @@ class Saving:
         if head is None:
             return Place(0, 0)
         number = place_of(head["id"])
-        if head["document_type"] == VERSION:
+        if is_version(head):
             return Place(number + 1, head["version"] + 1)
         if head["document_type"] == TOMBSTONE and "ttl" not in head:
             # The delete may still be running. No version from before the tombstone may outlast it.

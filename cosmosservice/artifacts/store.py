@@ -20,7 +20,7 @@ from cosmosservice.artifacts.keys import ArtifactKey, Scope
 from cosmosservice.artifacts.parts import filled, is_absent, part_of, reference_of
 from cosmosservice.artifacts.payloads import Payloads
 from cosmosservice.artifacts.reading import Reading, created_at, damaged, extent_of, metadata_of
-from cosmosservice.artifacts.saving import INLINE_BYTES, Saving
+from cosmosservice.artifacts.saving import HEADER_BYTES, INLINE_BYTES, Saving
 from cosmosservice.artifacts.streams import Opened
 from cosmosservice.artifacts.sweeping import WITH_VERSIONS, Sweeping
 from cosmosservice.artifacts.versions import Versions
@@ -36,6 +36,7 @@ class ArtifactStore:
         bodies: Mapping[str, Bodies],
         *,
         inline_bytes: int = INLINE_BYTES,
+        header_bytes: int = HEADER_BYTES,
     ) -> None:
         self.container = container
         self._bodies = bodies
@@ -44,7 +45,13 @@ class ArtifactStore:
         self.collecting = Collecting(container, self.payloads)
         self.deletion = Deletion(container, self.versions, self.collecting)
         self.saving = Saving(
-            container, self.versions, self.payloads, self.collecting, self.deletion, inline_bytes
+            container,
+            self.versions,
+            self.payloads,
+            self.collecting,
+            self.deletion,
+            inline_bytes,
+            header_bytes,
         )
         self.reading = Reading(container, self.versions, self.payloads)
         self.sweeping = Sweeping(container, bodies, self.collecting, self.deletion)
@@ -68,25 +75,31 @@ class ArtifactStore:
         remaining: int = references.MAX_DEPTH,
     ) -> types.Part | None:
         while True:
-            document = await self.versions.find(key, version, whole=True)
-            if document is None:
-                return None
-            part = _part(document)
-            uri = reference_of(part)
-            if uri is not None:
-                referred, target = _target(key, session_id, uri, remaining)
-                return await self.load(referred, target.session_id, target.version, remaining - 1)
-            try:
-                payload = await self.reading.payload(key, document)
-            except MissingPiece as problem:
-                await self.reading.explain(key, document, str(problem))
-                if version is not None:
+            probable = self.versions.guess_payload(key) if version is None else None
+            async with self.reading.ahead(key, probable) as payload_of:
+                document = await self.versions.find(key, version, whole=True)
+                if document is None:
                     return None
-                continue  # deleted meanwhile: there may be a new one
+                part = _part(document)
+                uri = reference_of(part)
+                if uri is not None:
+                    referred, target = _target(key, session_id, uri, remaining)
+                    return await self.load(
+                        referred, target.session_id, target.version, remaining - 1
+                    )
+                try:
+                    payload = await payload_of(document)
+                except MissingPiece as problem:
+                    await self.reading.explain(key, document, str(problem))
+                    if version is not None:
+                        return None
+                    continue  # deleted meanwhile: there may be a new one
             try:
                 whole = part if payload is None else filled(part, payload)
             except ValueError:
                 raise damaged(document, "its text cannot be read") from None
+            if version is None:
+                self.versions.seen(key, document)
             return whole if payload or not is_absent(whole) else None
 
     async def open(

@@ -25,6 +25,7 @@ _BOUNDED = frozenset(
 class Sizes:
     """Limits in bytes. Tests use small ones."""
 
+    header: int | None = None
     inline: int | None = None
     piece: int | None = None
     blob_piece: int | None = None
@@ -48,7 +49,7 @@ class ArtifactStores:
 
     async def open(self, connection: Connection) -> ArtifactStore:
         from cosmosservice.artifacts.bodies import PIECE_BYTES, Pieces
-        from cosmosservice.artifacts.saving import INLINE_BYTES
+        from cosmosservice.artifacts.saving import HEADER_BYTES, INLINE_BYTES
         from cosmosservice.artifacts.store import ArtifactStore
 
         sizes = self._sizes
@@ -57,7 +58,12 @@ class ArtifactStores:
         bodies: dict[str, Bodies] = {pieces.name: pieces}
         if self._blobs is not None:
             bodies["blobs"] = await self._open_blobs(self._blobs, connection)
-        return ArtifactStore(container, bodies, inline_bytes=sizes.inline or INLINE_BYTES)
+        return ArtifactStore(
+            container,
+            bodies,
+            inline_bytes=sizes.inline or INLINE_BYTES,
+            header_bytes=sizes.header or HEADER_BYTES,
+        )
 
     async def _open_blobs(self, where: str, connection: Connection) -> Bodies:
         from cosmosservice.artifacts.blobs import PIECE_BYTES, BlobBodies, is_connection_string

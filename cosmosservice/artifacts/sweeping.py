@@ -10,6 +10,7 @@ from cosmosservice.artifacts.bodies import BLOBS, Bodies
 from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.documents import (
+    HEADER,
     PIECE,
     REMOVED,
     STUB,
@@ -17,26 +18,24 @@ from cosmosservice.artifacts.documents import (
     UPLOAD,
     VERSION,
 )
-from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of
+from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, places_of
 from cosmosservice.artifacts.versions import ALL
 from cosmosservice.errors import UnavailableError
 
 Progress = Callable[[int, int], None]  # (scopes done, total scopes)
 
 _ROUNDS = 10
-NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE c.document_type = '{VERSION}'"
+_DESCRIBED = f"c.place >= '' AND c.document_type IN ('{VERSION}', '{HEADER}')"
+NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE {_DESCRIBED}"
 LEFT = (
-    f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{PIECE}')"
+    f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{HEADER}', '{PIECE}')"
     f" OR (c.document_type = '{UPLOAD}' AND c.status != '{REMOVED}')"
 )
 OF_USER = (
     "SELECT DISTINCT c.session_id FROM c WHERE c.app_name = @app AND c.user_id = @user"
     " AND IS_DEFINED(c.session_id)"
 )
-WITH_VERSIONS = (
-    "SELECT DISTINCT c.app_name, c.user_id, c.session_id FROM c"
-    f" WHERE c.document_type = '{VERSION}'"
-)
+WITH_VERSIONS = f"SELECT DISTINCT c.app_name, c.user_id, c.session_id FROM c WHERE {_DESCRIBED}"
 SWEPT = (
     "SELECT DISTINCT c.scope, c.app_name, c.user_id, c.session_id FROM c"
     f" WHERE c.document_type IN ('{UPLOAD}', '{PIECE}')"
@@ -151,8 +150,7 @@ class Sweeping:
         if body["document_type"] == STUB:
             report.names += await self._deletion.forget_name(partition, name)
             return
-        parameters = {"first": f"v{name}.", "last": f"v{name}/"}
-        places = await self._container.query(ALL, parameters, partition)
+        places = await self._container.query(ALL, places_of(name), partition)
         if places and places[-1]["id"] == body["id"]:
             await self._deletion.finish(Scope.of_partition(partition), places)
             report.deletions += 1

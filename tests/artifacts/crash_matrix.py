@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import sys
 from collections import Counter
@@ -38,8 +39,8 @@ from tests.artifacts.processes import (
 from tests.reliability.crash_matrix import FAULTS, Fault
 from tests.reliability.simulation import Killed, simulate
 
-SMALL, LARGE, OTHER = bytes_of("small", 50), bytes_of("large", 1000), bytes_of("other", 900)
-MEDIUM = bytes_of("medium", 300)  # in a document of its own
+SMALL, LARGE, OTHER = bytes_of("small", 15), bytes_of("large", 1000), bytes_of("other", 900)
+MEDIUM = bytes_of("medium", 200)  # in the version's document, which then has a header
 DAYS = 2 * 24 * 3600.0
 
 
@@ -105,7 +106,7 @@ async def sweeping(stage: Any, service: CosmosArtifactService) -> None:
 async def source(stage: Any, service: CosmosArtifactService) -> None:
     """Another session, which this one will be a fork of."""
     other = WHO | {"session_id": "source"}
-    for name, data in (("f", LARGE), ("f", SMALL), ("g", LARGE)):
+    for name, data in (("f", LARGE), ("f", SMALL), ("g", LARGE), ("h", MEDIUM)):
         await service.save_artifact(**other, filename=name, artifact=blob(data))
     await CosmosSessionService(account=service.account).create_session(**other)
 
@@ -163,11 +164,22 @@ class Operation:
     between: list[View] = field(default_factory=list)  # for several operations in one
 
 
+def _parts_of(whole: View) -> list[View]:
+    """Any of its names, but not none."""
+    return [
+        {name: whole[name] for name in names}
+        for count in range(1, len(whole) + 1)
+        for names in itertools.combinations(whole, count)
+    ]
+
+
 def _operations() -> list[Operation]:
     nothing, one = saving(), saving(("f", SMALL))
     save_small, save_large = saving(("f", SMALL)), saving(("f", LARGE))
     save_medium = saving(("f", MEDIUM))
     had = saving(("f", LARGE), ("f", SMALL))
+    everything = {"f": LARGE, "g": SMALL, "i": MEDIUM, "user:h": LARGE}
+    forked = {"f": [LARGE, SMALL], "g": [LARGE], "h": [MEDIUM]}
     return [
         Operation("save small", nothing, save_small, {}, {"f": [SMALL]}, {"f": [SMALL] * 2}),
         Operation(
@@ -175,6 +187,14 @@ def _operations() -> list[Operation]:
             {"f": [SMALL] * 3}, fresh=True,
         ),
         Operation("save medium", nothing, save_medium, {}, {"f": [MEDIUM]}, {"f": [MEDIUM] * 2}),
+        Operation(
+            "save medium, guess wrong", save_medium, save_medium, {"f": [MEDIUM]},
+            {"f": [MEDIUM] * 2}, {"f": [MEDIUM] * 3}, fresh=True,
+        ),
+        Operation(
+            "save medium after a delete", then(save_medium, deleting("f")), save_medium, {},
+            {"f": [MEDIUM]}, {"f": [MEDIUM] * 2},
+        ),
         Operation("save large", nothing, save_large, {}, {"f": [LARGE]}, {"f": [LARGE] * 2}),
         Operation(
             "save the same again", save_large, save_large, {"f": [LARGE]}, {"f": [LARGE] * 2},
@@ -193,26 +213,23 @@ def _operations() -> list[Operation]:
             {"f": [LARGE] * 2},
         ),
         Operation("delete small", one, deleting("f"), {"f": [SMALL]}, {}, {}),
+        Operation(
+            "delete medium", saving(("f", MEDIUM), ("f", SMALL), ("f", MEDIUM)), deleting("f"),
+            {"f": [MEDIUM, SMALL, MEDIUM]}, {}, {},
+        ),
         Operation("delete large", had, deleting("f"), {"f": [LARGE, SMALL]}, {}, {}, fresh=True),
         Operation(
             "delete what shares its payload", saving(("f", LARGE), ("g", LARGE)), deleting("f"),
             {"f": [LARGE], "g": [LARGE]}, {"g": [LARGE]}, {"g": [LARGE]},
         ),
         Operation(
-            "purge", saving(("f", LARGE), ("g", SMALL), ("user:h", LARGE)), purging,
-            {"f": [LARGE], "g": [SMALL], "user:h": [LARGE]}, {}, {},
-            between=[
-                {"g": [SMALL], "user:h": [LARGE]}, {"f": [LARGE], "user:h": [LARGE]},
-                {"user:h": [LARGE]}, {"f": [LARGE], "g": [SMALL]}, {"f": [LARGE]}, {"g": [SMALL]},
-            ],
+            "purge", saving(*everything.items()), purging,
+            {name: [data] for name, data in everything.items()}, {}, {},
+            between=_parts_of({name: [data] for name, data in everything.items()}),
         ),
         Operation(
-            "fork", source, forking, {}, {"f": [LARGE, SMALL], "g": [LARGE]},
-            {"f": [LARGE, SMALL], "g": [LARGE]},
-            between=[
-                {"f": [LARGE]}, {"g": [LARGE]}, {"f": [LARGE], "g": [LARGE]},
-                {"f": [LARGE, SMALL]},
-            ],
+            "fork", source, forking, {}, forked, forked,
+            between=[*_parts_of(forked), *_parts_of(forked | {"f": [LARGE]})],
         ),
         Operation("sweep", left_over, sweeping, {"f": [LARGE]}, {"f": [LARGE]}, {"f": [LARGE]}),
     ]  # fmt: skip

@@ -30,7 +30,7 @@ DURABLE = "durable"
 """Several processes, versions without gaps, values of any size."""
 
 # A thousandth of the real sizes: the same requests, with less data.
-SMALL = Sizes(inline=64, piece=384, blob_piece=1024)
+SMALL = Sizes(header=16, inline=256, piece=384, blob_piece=1024)
 
 
 @dataclass(frozen=True)

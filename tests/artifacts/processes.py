@@ -103,6 +103,8 @@ def garbage(emulator: Emulator) -> list[str]:
         if each["document_type"] == "tombstone":
             ends[each["id"].partition(".")[0]] = each["id"]
     used = {each["payload"]["upload"] for each in versions if "payload" in each}
+    described = {each["place"] for each in found if "place" in each}
+    headers = {each["place"] for each in found if each["document_type"] == "header"}
     uploads = [each for each in found if each["document_type"] == "upload"]
     owned = used | {each["upload"] for each in uploads if each["status"] == "uploading"}
     left = []
@@ -116,6 +118,10 @@ def garbage(emulator: Emulator) -> list[str]:
             left.append("tombstone")
         elif kind == "version" and name in ends and each["id"] < ends[name]:
             left.append("dead version")
+        elif kind == "version" and each["id"][1:] not in described:
+            left.append("version without a header")
+    large = {each["id"][1:] for each in versions if "place" not in each}
+    left += ["header without its version"] * len(headers - large)
     return left
 
 

@@ -12,7 +12,8 @@ from google.genai import types
 
 from tests.artifacts.kinds import DURABLE, EXACT, MODERN, REFERENCES, blob, refer, text
 
-SIZES = [1, 63, 64, 65, 383, 384, 385, 768, 769, 1000]  # around the thresholds of the small store
+# Around the thresholds of the small store.
+SIZES = [1, 15, 16, 17, 255, 256, 257, 383, 384, 385, 768, 769, 1000]
 
 
 def another(who, **changed):
@@ -67,7 +68,7 @@ async def test_bytes_come_back_as_they_were(service, who, size):
 
 
 @pytest.mark.claims(EXACT)
-@pytest.mark.parametrize("size", [1, 64, 65, 2000])
+@pytest.mark.parametrize("size", [1, 16, 17, 256, 257, 2000])
 async def test_text_comes_back_as_text(service, who, size):
     await save(service, who, part=text("é" * size))
     assert await load(service, who) == text("é" * size)

@@ -82,6 +82,8 @@ async def test_a_damaged_version_is_reported(service, emulator, who, damage):
         ("version", {"payload": {"digests": "0" * 128}}),
         ("version", {"payload": {"digests": "?"}}),
         ("version", {"payload": {"digests": 5}}),
+        ("version", {"payload": {"digest_kind": "blake3"}}),
+        ("version", {"payload": {"digest_kind": "md5"}}),
         ("version", {"bytes": 800}),
         ("version", {"bytes": -1}),
         ("version", {"bytes": 10**15}),

@@ -15,9 +15,10 @@ from tests.artifacts.interleaving import Schedule, every_order
 from tests.artifacts.kinds import blob
 from tests.artifacts.processes import THIS, Process, bytes_of, documents, garbage, store, view
 
-SMALL, SHORT = bytes_of("a", 50), bytes_of("s", 60)
+SMALL, SHORT = bytes_of("a", 12), bytes_of("s", 15)
+MEDIUM = bytes_of("m", 200)  # in the version's document, which then has a header
 LARGE, OTHER = bytes_of("b", 500), bytes_of("c", 400)
-MEDIUM = bytes_of("m", 300)  # in a document of its own
+PIECE = bytes_of("p", 300)  # one piece
 # How often a process may be interrupted. `make artifacts-matrix` tries more.
 BOUND = int(os.environ.get("ARTIFACT_INTERRUPTIONS", "1"))
 DAYS = 2 * 24 * 3600.0
@@ -86,17 +87,30 @@ def test_two_savers_of_a_new_name_get_two_versions():
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_save_beside_a_delete_is_deleted_or_the_first_of_a_new_life(known):
+@pytest.mark.parametrize("data", [SHORT, MEDIUM], ids=["small", "medium"])
+def test_a_save_beside_a_delete_is_deleted_or_the_first_of_a_new_life(known, data):
     outcomes = set()
     for (version, _), seen, _ in orders(
-        has_small, (known, lambda p: save(p, SHORT)), (False, delete), bound=BOUND + 1
+        has_small, (known, lambda p: save(p, data)), (False, delete), bound=BOUND + 1
     ):
-        assert (version, seen) in [(1, {}), (0, {"f": [SHORT]})]
+        assert (version, seen) in [(1, {}), (0, {"f": [data]})]
         outcomes.add(version)
     assert outcomes == {0, 1}
 
 
-@pytest.mark.parametrize(("data", "pieces"), [(MEDIUM, 1), (LARGE, 2)], ids=["medium", "large"])
+def test_two_deletes_beside_a_save_of_a_version_with_a_header():
+    async def has_medium(process):
+        await save(process, MEDIUM)
+
+    for (_, version, _), seen, stored in orders(
+        has_medium, (False, delete), (True, lambda p: save(p, MEDIUM)), (False, delete)
+    ):
+        assert (version, seen) in [(1, {}), (0, {}), (0, {"f": [MEDIUM]})]
+        headers = [each for each in stored if each["document_type"] == "header"]
+        assert len(headers) == len(seen)
+
+
+@pytest.mark.parametrize(("data", "pieces"), [(PIECE, 1), (LARGE, 2)], ids=["one", "two"])
 def test_saving_the_same_bytes_beside_a_delete_of_them_never_loses_them(data, pieces):
     for (version, _), seen, stored in orders(
         lambda p: save(p, data), (False, lambda p: save(p, data, "g")), (False, delete)
@@ -108,13 +122,13 @@ def test_saving_the_same_bytes_beside_a_delete_of_them_never_loses_them(data, pi
 
 def test_two_savers_of_the_same_bytes_beside_a_delete_of_them():
     for (*versions, _), seen, stored in orders(
-        lambda p: save(p, MEDIUM),
-        (False, lambda p: save(p, MEDIUM, "g")),
-        (False, lambda p: save(p, MEDIUM, "h")),
+        lambda p: save(p, PIECE),
+        (False, lambda p: save(p, PIECE, "g")),
+        (False, lambda p: save(p, PIECE, "h")),
         (False, delete),
     ):
         assert versions == [0, 0]
-        assert seen == {"g": [MEDIUM], "h": [MEDIUM]}
+        assert seen == {"g": [PIECE], "h": [PIECE]}
         assert 1 <= len([each for each in stored if each["document_type"] == "piece"]) <= 2
 
 

@@ -191,10 +191,9 @@ async def test_requests_of_each_operation(emulator, who):
     assert await sent(service.load_artifact(**who, filename="f")) == ["query"]
     assert await sent(service.load_artifact(**who, filename="f", version=0)) == ["query"]
     assert await sent(keys()) == ["query", "query"]
-    medium = bytes_of("x", 300_000)
-    assert await sent(save(service, who, medium)) == ["query", "batch", "replace"]
-    assert await sent(save(service, who, medium, "g")) == ["query", "query", "create"]
-    assert await sent(service.load_artifact(**who, filename="g")) == ["query", "read"]
+    medium = bytes_of("x", 256 * 1024)
+    assert await sent(save(service, who, medium, "g")) == ["batch", "replace"]
+    assert await sent(service.load_artifact(**who, filename="g")) == ["query"]
     large = bytes_of("y", 500_000)
     assert await sent(save(service, who, large)) == [
         "query", "create", "create", "create", "batch", "replace",
@@ -203,6 +202,34 @@ async def test_requests_of_each_operation(emulator, who):
     assert sorted(await sent(save(service, who, large, "g"))) == [
         "create", "create", "delete", "query", "query",
     ]  # fmt: skip
+    assert await sent(service.load_artifact(**who, filename="g")) == ["query", "read", "read"]
+    await service.close()
+
+
+async def test_what_lists_and_descriptions_cost_does_not_depend_on_the_payload(emulator, who):
+    """Of payloads in version documents, only loads read any."""
+    charges = []
+    service = CosmosArtifactService.embedded(emulator, on_request_charge=charges.append)
+
+    async def cost(work):
+        charges.clear()
+        await work
+        return sum(each.request_units for each in charges)
+
+    found = {}
+    for size in (16, 256):
+        session = who | {"session_id": str(size)}
+        for name in "abcdefgh":
+            await save(service, session, bytes_of(name, size * 1024), name)
+        found[size] = [
+            await cost(service.list_artifact_keys(**session)),
+            await cost(service.list_artifact_versions(**session, filename="a")),
+            await cost(service.get_artifact_version(**session, filename="a")),
+            await cost(service.load_artifact(**session, filename="a")),
+        ]
+    assert all(units < 7 for units in found[256][:3])
+    assert all(units < 20 for units in found[16][:3])
+    assert found[256][3] > 25
     await service.close()
 
 

@@ -26,7 +26,7 @@ who = {"app_name": app, "user_id": "ann", "session_id": "s"}
 
 async def main():
     service = CosmosArtifactService(
-        endpoint=endpoint, credential=key, database="tests", _sizes=Sizes(64, 384, 1024)
+        endpoint=endpoint, credential=key, database="tests", _sizes=Sizes(16, 256, 384, 1024)
     )
     async with service:
         kept = []

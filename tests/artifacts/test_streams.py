@@ -15,7 +15,7 @@ from cosmosservice import CosmosArtifactService, StorageError
 from tests.artifacts.kinds import blob, refer, text
 from tests.artifacts.processes import bytes_of, documents, garbage
 
-SIZES = [0, 1, 63, 64, 65, 383, 384, 385, 767, 768, 769, 3000]
+SIZES = [0, 1, 16, 17, 255, 256, 257, 383, 384, 385, 767, 768, 769, 3000]
 # 100 MB take a while. `make artifacts-matrix` writes and reads that much.
 MEGABYTES = int(os.environ.get("ARTIFACT_MEGABYTES", "6"))
 

@@ -17,7 +17,7 @@ from tests.artifacts.kinds import SMALL, blob, text
 from tests.artifacts.processes import bytes_of, documents
 
 LARGE = bytes_of("large", 5000)
-SIZES = [0, 1, 63, 64, 65, 1023, 1024, 1025, 2048, 2049, 5000]
+SIZES = [0, 1, 16, 17, 256, 257, 1023, 1024, 1025, 2048, 2049, 5000]
 
 
 def names(container):
@@ -152,8 +152,8 @@ async def test_a_connection_string_makes_the_container(emulator, azurite, who):
     service = CosmosArtifactService.embedded(
         emulator, blobs=azurite.connection_string, artifact_container=f"a{who['app_name'][4:]}"
     )
-    await save(service, who, bytes_of("x", 200_000))
-    assert await load(service, who) == bytes_of("x", 200_000)
+    await save(service, who, bytes_of("x", 300_000))
+    assert await load(service, who) == bytes_of("x", 300_000)
     await service.close()
 
 
@@ -174,5 +174,5 @@ async def test_an_identity_that_may_not_write_gets_an_error_and_stores_no_versio
 async def test_a_missing_container_is_reported(emulator, azurite, who):
     service = CosmosArtifactService.embedded(emulator, blobs=azurite.url("missing"))
     with pytest.raises(ContainerMismatchError, match="blob container"):
-        await save(service, who, bytes_of("x", 200_000))
+        await save(service, who, bytes_of("x", 300_000))
     await service.close()

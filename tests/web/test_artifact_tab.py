@@ -36,8 +36,8 @@ def picture(size):
 async def answer(callback_context):
     said = callback_context.user_content.parts[0].text
     await callback_context.save_artifact("note.txt", types.Part(text=f"You said: {said}"))
-    # 196 KB: not in the version's document.
-    shown = types.Blob(data=picture(256), mime_type="image/png")
+    # 768 KB: not in the version's document.
+    shown = types.Blob(data=picture(512), mime_type="image/png")
     await callback_context.save_artifact("picture.png", types.Part(inline_data=shown))
     return types.Content(role="model", parts=[types.Part(text="I have kept that.")])
 
@@ -89,7 +89,7 @@ def test_artifacts_are_in_their_tab_and_come_from_our_store(tmp_path, browser):
             found = await service.load_artifact(**WHO, filename="picture.png")
             return len(found.inline_data.data)
 
-    assert asyncio.run(stored()) > 64 * 1024
+    assert asyncio.run(stored()) > 256 * 1024
 
     # For an unknown URI, ADK uses memory, and nothing would be stored here.
     browser.get("about:blank")
@@ -98,5 +98,5 @@ def test_artifacts_are_in_their_tab_and_come_from_our_store(tmp_path, browser):
         open_tab(browser)
         visible(browser, "note.txt", "You said: green", "picture.png")
         WebDriverWait(browser, 60).until(
-            lambda driver: width_of_picture(driver) == 256, "the picture is not shown"
+            lambda driver: width_of_picture(driver) == 512, "the picture is not shown"
         )
