@@ -11,7 +11,7 @@ from typing import Any
 from cosmosservice.hosting.concurrency import together
 
 SHA256 = "sha256"
-BLAKE3 = "blake3"  # takes a third of the processor time: for blobs, which are read faster than documents
+BLAKE3 = "blake3"  # takes a third of the processor time; for blobs, which are read fastest
 
 _DIGEST = 32  # bytes, of either kind
 _IN_THREAD = 512 * 1024  # bytes from which hashing is slow enough to need a thread
