@@ -39,7 +39,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 model: $(STAMP) ## visit every state of the protocol's model (five minutes)
 	$(BIN)/python -m tests.model --short

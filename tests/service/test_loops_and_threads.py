@@ -332,6 +332,7 @@ def test_a_forked_child_leaves_the_connections_of_its_parent_alone(use):
             else:
                 os.waitpid(forked, 0)
                 print(asyncio.run(asyncio.wait_for(ids(), 10)))
+                asyncio.run(service.close())  # while the server is there
         finally:
             if server:
                 os.kill(server, signal.SIGKILL)
