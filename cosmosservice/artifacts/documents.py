@@ -57,6 +57,9 @@ REMOVED: Final = "removed"
 # much shorter time (versions.py).
 BLOCKED_TTL: Final = 30 * 24 * 3600
 
+# The condition of queries for the descriptions of versions.
+DESCRIBES_VERSION: Final = f"c.place >= '' AND c.document_type IN ('{VERSION}', '{HEADER}')"
+
 _PAYLOAD_FIELDS: Final = ("part", "data", "sha256")
 
 ARTIFACTS_CONTAINER: Final = ContainerDefinition(

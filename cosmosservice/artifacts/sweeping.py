@@ -10,6 +10,7 @@ from cosmosservice.artifacts.bodies import BLOBS, Bodies
 from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.documents import (
+    DESCRIBES_VERSION,
     HEADER,
     PIECE,
     REMOVED,
@@ -25,8 +26,7 @@ from cosmosservice.errors import UnavailableError
 Progress = Callable[[int, int], None]  # (scopes done, total scopes)
 
 _ROUNDS = 10
-_DESCRIBED = f"c.place >= '' AND c.document_type IN ('{VERSION}', '{HEADER}')"
-NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE {_DESCRIBED}"
+NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE {DESCRIBES_VERSION}"
 LEFT = (
     f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{HEADER}', '{PIECE}')"
     f" OR (c.document_type = '{UPLOAD}' AND c.status != '{REMOVED}')"
@@ -35,7 +35,9 @@ OF_USER = (
     "SELECT DISTINCT c.session_id FROM c WHERE c.app_name = @app AND c.user_id = @user"
     " AND IS_DEFINED(c.session_id)"
 )
-WITH_VERSIONS = f"SELECT DISTINCT c.app_name, c.user_id, c.session_id FROM c WHERE {_DESCRIBED}"
+WITH_VERSIONS = (
+    f"SELECT DISTINCT c.app_name, c.user_id, c.session_id FROM c WHERE {DESCRIBES_VERSION}"
+)
 SWEPT = (
     "SELECT DISTINCT c.scope, c.app_name, c.user_id, c.session_id FROM c"
     f" WHERE c.document_type IN ('{UPLOAD}', '{PIECE}')"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cosmosservice.artifacts.documents import HEADER, VERSION
+from cosmosservice.artifacts.documents import DESCRIBES_VERSION
 from cosmosservice.sessions.store.documents import EVENT
 
 # Newest first, of all apps or one, of all users or, within its partition, one. The index serves the
@@ -39,7 +39,7 @@ ACTIVITY: Final = (
 # Artifacts, with all their versions.
 _FILES: Final = (
     "SELECT TOP @limit c.filename, c.session_id, c.version, c.mime_type, c.bytes, c._ts FROM c"
-    f" WHERE c.place >= '' AND c.document_type IN ('{VERSION}', '{HEADER}')"
+    f" WHERE {DESCRIBES_VERSION}"
 )
 FILES_OF_SCOPE: Final = _FILES
 FILES_OF_USER: Final = f"{_FILES} AND c.app_name = @app AND c.user_id = @user"
