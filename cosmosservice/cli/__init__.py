@@ -6,6 +6,8 @@ import sys
 def main() -> None:
     try:
         from cosmosservice.cli.commands import cli
+    except KeyboardInterrupt:
+        sys.exit(130)  # as the commands themselves
     except ImportError as missing:
         if missing.name in ("click", "rich"):
             sys.exit(f"The command line needs {missing.name}: pip install 'cosmosservice[cli]'")

@@ -83,6 +83,8 @@ class Commands(click.Group):
             StaleSessionError,
         ) as error:
             problem = Problem(str(error))
+        except KeyboardInterrupt:
+            problem = Interrupted("Interrupted.")
         raise problem
 
 

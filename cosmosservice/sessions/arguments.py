@@ -39,10 +39,11 @@ def part_of_title(title: str | None) -> str | None:
         return None
     if not isinstance(title, str):
         raise ValueError("title must be the text to search for in the titles.")
-    if title[0] in "*%" or title[-1] in "*%":
+    # Titles end with % sometimes, as in "50%". Who searches for %50% means a wildcard.
+    if "*" in (title[0], title[-1]) or (len(title) > 1 and title[0] == title[-1] == "%"):
         raise ValueError(
             "title is searched for literally, anywhere in the titles. There are no wildcards: leave"
-            " out the * or % at its beginning or end."
+            " out the * at its beginning or end, or the % at both."
         )
     return title
 

@@ -446,3 +446,13 @@ def test_an_interrupted_export_leaves_a_file_that_can_be_imported(
 def test_purge_for_scripts(command, conversation):
     report = json.loads(command("sessions", "purge", *FIRST, "--yes", "--json").out)
     assert report["sessions"] == 1
+
+
+def test_any_other_command_that_is_interrupted_ends_with_130(command, conversation, monkeypatch):
+    async def interrupted(self, **names):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CosmosSessionService, "delete_session", interrupted)
+    done = command("sessions", "delete", "first")
+    assert done.code == 130
+    assert "Interrupted." in done.err
