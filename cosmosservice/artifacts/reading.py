@@ -134,9 +134,8 @@ async def in_order(count: int, get: Callable[[int], Any]) -> AsyncIterator[bytes
 
 def extent_of(document: Document) -> Extent:
     """Checks the fields before anything is allocated or read based on them."""
-    payload = document.get("payload")
+    payload: Any = document.get("payload")
     try:
-        assert isinstance(payload, dict)
         extent = Extent(
             document["bytes"],
             payload["digest"],
@@ -147,16 +146,19 @@ def extent_of(document: Document) -> Extent:
             str(payload.get("digests", "")),
             str(payload.get("digest_kind", SHA256)),
         )
-        numbers = extent.bytes, extent.pieces, extent.piece_bytes
-        assert all(type(each) is int and each > 0 for each in numbers)
-        assert extent.pieces <= MAX_PIECES
-        assert extent.piece_bytes <= _LARGEST_PIECE
-        assert extent.pieces == -(-extent.bytes // extent.piece_bytes)
-        assert isinstance(extent.upload, str)
-        assert isinstance(extent.digest, str)
-        assert isinstance(extent.store, str)
-    except (AssertionError, KeyError, TypeError):
-        raise damaged(document, "what it says of its payload is impossible") from None
+        sizes = extent.bytes, extent.pieces, extent.piece_bytes
+        names = extent.digest, extent.upload, extent.store
+        possible = (
+            all(type(each) is int and each > 0 for each in sizes)
+            and all(isinstance(each, str) for each in names)
+            and extent.pieces <= MAX_PIECES
+            and extent.piece_bytes <= _LARGEST_PIECE
+            and extent.pieces == -(-extent.bytes // extent.piece_bytes)
+        )
+    except (KeyError, TypeError):
+        possible = False
+    if not possible:
+        raise damaged(document, "what it says of its payload is impossible")
     return extent
 
 
