@@ -70,9 +70,9 @@ class Reading:
     async def ahead(
         self, key: ArtifactKey, probable: Document | None
     ) -> AsyncIterator[Callable[[Document], Awaitable[bytes | None]]]:
-        """A block in which `payload` is called with the version, once that is known. If the version
-        is the probable one, its blob is read from the beginning of the block on. Requests for blobs
-        cost no request units."""
+        """A block with a function that returns the payload of the version, once that is known. If
+        it is the probable one, its blob is read from the beginning of the block on. Only blobs are:
+        reading them costs no request units."""
         reading: asyncio.Task[bytes | None] | None = None
         if probable is not None and self._is_one_blob(probable):
             reading = asyncio.create_task(self.payload(key, probable))

@@ -21,6 +21,8 @@ from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, pla
 # blocked (documents.BLOCKED_TTL).
 _GUESS_SECONDS = 600
 _MAX_GUESSES = 10_000
+# Uploads of more pieces are not read ahead, and their digests would take memory.
+_MAX_KNOWN_PIECES = 8
 
 _OF_NAME = "FROM c WHERE c.id >= @first AND c.id < @last"
 _PLACES = "FROM c WHERE c.place >= @first AND c.place < @last"  # their descriptions
@@ -82,7 +84,8 @@ class Versions:
         """Notes that this is the last version of the name."""
         following = Place(place_of(version["id"]) + 1, version["version"] + 1)
         payload: Document | None = None
-        if "payload" in version:
+        # The copy of a damaged version names an upload without pieces.
+        if 0 < version.get("payload", {}).get("pieces", 0) <= _MAX_KNOWN_PIECES:
             payload = {name: version[name] for name in ("version", "bytes", "payload")}
         of = (key.partition, key.filename)
         self._known[of] = _Known(following, payload, asyncio.get_running_loop().time())

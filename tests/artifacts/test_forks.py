@@ -189,6 +189,27 @@ async def test_a_deleted_name_is_not_copied_and_a_damaged_version_stays_damaged(
     assert len(damaged) == 1
 
 
+async def test_the_copy_of_an_impossible_version_does_not_hide_a_newer_one(
+    connect, process, emulator
+):
+    """In the process that made the copy, too."""
+
+    async def damage(store):
+        for each in documents(emulator):
+            if each["document_type"] == "version" and each["filename"] == "a":
+                payload = each["payload"] | {"pieces": -1}
+                await store.container.replace(each | {"payload": payload}, each["_etag"])
+
+    await process.artifacts.in_store("test", damage)
+    await process.sessions.fork_session(**THIS, new_session_id="fork")
+    fork = ANN | {"session_id": "fork"}
+    with pytest.raises(DamagedArtifactError):
+        await process.artifacts.load_artifact(**fork, filename="a")
+    await connect().artifacts.save_artifact(**fork, filename="a", artifact=blob(b"new"))
+    found = await process.artifacts.load_artifact(**fork, filename="a")
+    assert found == blob(b"new")
+
+
 @pytest.mark.parametrize("options", [{}, {"with_artifacts": False}])
 async def test_a_fork_cut_short_anywhere_is_completed_with_its_artifacts(
     connect, process, emulator, options
