@@ -7,7 +7,7 @@ ADKS    := 2.13.0 1.39.1
 PYTHONS := 3.11 3.12 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit check conformance test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory bench-explore test-web test-packaging containers docs pictures site bench lock clean model crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
+.PHONY: help demo test lint types unit check conformance test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory bench-explore test-web test-packaging containers docs pictures site bench lock clean model prompts crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, agai
 
 interleavings: $(STAMP) ## run concurrent processes with twenty times the seeds of make test, cancelled at every step, with every lag
 	RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py tests/memory/test_remembering_under_lag.py tests/memory/test_processes.py
+
+prompts: $(STAMP) ## compare prompts with and without since_compaction over ten thousand histories
+	COMPACTED_HISTORIES=10000 $(BIN)/python -m pytest -n 2 tests/contract/test_compacted_prompts.py
 
 crash-processes: $(STAMP) ## kill real processes at random points, a hundred times, half of them with lag
 	$(BIN)/python -m tests.reliability.crash_processes

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
-from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 from typing_extensions import Unpack, override
 
@@ -22,14 +21,13 @@ from cosmosservice.artifacts.saving import Draft
 from cosmosservice.artifacts.stores import ArtifactStores, Sizes
 from cosmosservice.artifacts.streams import ArtifactReader, Opened, Source, blocks
 from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, Progress, SweepReport
-from cosmosservice.errors import ContainerMismatchError, InvalidIdError
+from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import GRACE
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
 
     from cosmos_emulator import Emulator
-    from cosmosservice.account.companions import Fork
     from cosmosservice.account.options import Ensure, OnRequestCharge
     from cosmosservice.artifacts.payloads import Upload
     from cosmosservice.artifacts.store import ArtifactStore
@@ -115,8 +113,6 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             allow_multiple_write_regions=allow_multiple_write_regions,
             _emulator=_emulator,
         )
-        self._account.companions.add_eraser(self)
-        self._account.companions.add_copier(self)
         secret = settings.artifact_blobs
         self._stores = ArtifactStores(
             settings,
@@ -124,6 +120,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             blob_credential=blob_credential,
             sizes=_sizes,
         )
+        self._account.companions[settings.artifact_container] = self._stores
 
     @classmethod
     def embedded(
@@ -285,6 +282,8 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
                 lambda store: store.saving.finish_stream(key, draft, upload),
                 grace=GRACE,
             )
+        except UnavailableError:  # a sweep removes it once its announcement has expired
+            raise
         except Exception:
             with contextlib.suppress(Exception):
                 await self.in_store(name, lambda store: store.collecting.discard(upload))
@@ -343,45 +342,6 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             return report
 
         return await self.in_store("purge_artifacts", purge)
-
-    async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """Called by a purge of the session service on the same account."""
-        names = {"app_name": app_name, "user_id": user_id}
-        try:
-            if sessions is None:
-                reports = [await self.purge_artifacts(**names)]
-            else:
-                reports = [
-                    await self.purge_artifacts(**names, session_id=each) for each in sessions
-                ]
-        except ContainerMismatchError:  # nothing was ever stored
-            return 0
-        return sum(report.versions + report.payloads for report in reports)
-
-    async def has_copies(self, fork: Fork) -> bool:
-        """Called first by a fork of the session service on the same account."""
-        try:
-            source = Scope.named(fork.app_name, fork.user_id, fork.session_id)
-        except (InputValidationError, InvalidIdError):  # no artifact can have such names
-            return False
-        target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
-        try:
-            return await self.in_store(
-                _COPY, lambda store: store.copying.has_copies(fork, source, target)
-            )
-        except ContainerMismatchError:  # nothing was ever stored
-            return False
-
-    async def copy(self, fork: Fork) -> None:
-        """Called by a fork, and by any process that completes one."""
-        source = Scope.named(fork.app_name, fork.user_id, fork.session_id)
-        target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
-        await self.in_store(_COPY, lambda store: store.copying.copy(fork, source, target))
-
-    async def discard(self, fork: Fork) -> None:
-        """Called by a fork whose source was erased meanwhile."""
-        target = Scope.named(fork.app_name, fork.new_user_id, fork.new_session_id)
-        await self.in_store(_COPY, lambda store: store.sweeping.purge(target))
 
     async def sweep(self, *, progress: Progress | None = None) -> SweepReport:
         """Removes what interrupted saves and deletes left behind, in all scopes. It removes nothing

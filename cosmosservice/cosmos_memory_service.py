@@ -18,10 +18,13 @@ from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.memory.backfill import EmbedReport, Progress
 from cosmosservice.memory.documents import Owner, text_of
-from cosmosservice.memory.entries import check_ttl, event_entries, memory_entries, memory_of
+from cosmosservice.memory.entries import check_ttl, event_entries, memory_entries
 from cosmosservice.memory.forgetting import MemoryPurgeReport
-from cosmosservice.memory.searching import EVER, Filter
+from cosmosservice.memory.lives import Life, LifeOf
+from cosmosservice.memory.searching import Filter, Start
 from cosmosservice.memory.stores import MemoryStores
+from cosmosservice.sessions.lives import Lives
+from cosmosservice.sessions.session_objects import incarnation_of
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from cosmos_emulator import Emulator
     from cosmosservice.account.options import Ensure, OnRequestCharge
     from cosmosservice.memory.embedding import Embedder
-    from cosmosservice.memory.store import Found, MemoryStore
+    from cosmosservice.memory.store import MemoryStore
 
 Moment = datetime.datetime | float
 
@@ -135,8 +138,13 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             allow_multiple_write_regions=allow_multiple_write_regions,
             _emulator=_emulator,
         )
-        self._account.companions.add_eraser(self)
-        self._stores = MemoryStores(settings, embedder=embedder, repeat_seconds=repeat_seconds)
+        self._stores = MemoryStores(
+            settings,
+            embedder=embedder,
+            repeat_seconds=repeat_seconds,
+            lives=lambda connection: Lives.open(connection, settings),
+        )
+        self._account.companions[settings.memory_container] = self._stores
 
     @classmethod
     def embedded(
@@ -153,12 +161,12 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     async def add_session_to_memory(self, session: Session) -> None:
         """Adds what was said in the session. Stored memories are not sent again."""
         owner = Owner.of(session.app_name, session.user_id)
-        session_id = text_of("The session id", session.id)
+        life = Life(text_of("The session id", session.id), incarnation_of(session))
         entries = event_entries(session.events, None, self._ttl)
         if entries:
             await self.in_store(
                 "add_session_to_memory",
-                lambda store: store.add_session(owner, session_id, entries),
+                lambda store: store.add_session(owner, life, entries),
                 grace=GRACE,
             )
 
@@ -216,7 +224,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
 
         Args:
           limit: how many at most; default: the service's `results`.
-          session_id: only memories of this session.
+          session_id: only memories of this session, and not of an earlier one that had its id.
           author: only memories of this author.
           since, until: only memories of this time: a datetime, or seconds as in an event's
             timestamp.
@@ -229,7 +237,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         found = await self.in_store(
             "search_memory", lambda store: store.search(owner, query, count, chosen)
         )
-        return SearchMemoryResponse(memories=[memory_of(*each) for each in found])
+        return SearchMemoryResponse(memories=found)
 
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
@@ -250,24 +258,19 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     ) -> AsyncIterator[MemoryEntry]:
         """All memories of a user or of one session, the oldest first, loaded page by page."""
         owner = Owner.of(app_name, user_id)
-        after, seen = -EVER, frozenset[str]()
-        while True:
-            page = await self.in_store("iter_memories", _page(owner, session_id, after, seen))
-            if not page:
-                return
-            for document, content in page:
-                yield memory_of(document, content)
-            last = page[-1][0]["time"]
-            of_last = frozenset(each["id"] for each, _ in page if each["time"] == last)
-            seen = of_last | seen if last == after else of_last
-            after = last
+        start: Start | None = Start()
+        while start is not None:
+            page, start = await self.in_store("iter_memories", _page(owner, session_id, start))
+            for entry in page:
+                yield entry
 
     async def purge_memories(
         self, *, app_name: str, user_id: str, session_id: str | None = None
     ) -> MemoryPurgeReport:
         """Erases all memories of a user or of one session, and what remains of deleted ones."""
         owner = Owner.of(app_name, user_id)
-        return await self.in_store("purge_memories", lambda store: store.purge(owner, session_id))
+        wanted = None if session_id is None else LifeOf(session_id)
+        return await self.in_store("purge_memories", lambda store: store.purge(owner, wanted))
 
     async def remember(
         self,
@@ -276,6 +279,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         session_id: str,
         events: Sequence[Event],
         *,
+        incarnation: str | None,
         beginning: bool,
         others: bool,
     ) -> int:
@@ -284,6 +288,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         memories added.
 
         Args:
+          incarnation: which life of the session has the events.
           beginning: the events begin with the first one of the session.
           others: another process may have added some of them.
         """
@@ -294,21 +299,32 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         return await self.in_store(
             "remember",
             lambda store: store.remember(
-                owner, session_id, entries, continues=not beginning, others=others
+                owner,
+                Life(session_id, incarnation),
+                entries,
+                continues=not beginning,
+                others=others,
             ),
             grace=GRACE,
         )
 
-    async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """Called by a purge of the session service on the same account."""
+    async def erase_life(
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        incarnation: str,
+        events: Collection[str] = (),
+    ) -> int:
+        """Erases the memories of one life of a session, and returns the number of documents. The
+        ids of its events decide about memories that do not know which life they came from."""
+        owner = Owner.of(app_name, user_id)
+        wanted = LifeOf(session_id, incarnation, frozenset(events))
         try:
-            if sessions is None:
-                return (await self.purge_memories(app_name=app_name, user_id=user_id)).documents
-            names = {"app_name": app_name, "user_id": user_id}
-            reports = [await self.purge_memories(**names, session_id=each) for each in sessions]
+            report = await self.in_store("purge_memories", lambda store: store.purge(owner, wanted))
         except ContainerMismatchError:  # nothing was ever stored
             return 0
-        return sum(report.documents for report in reports)
+        return report.documents
 
     async def embed_missing(
         self,
@@ -328,9 +344,9 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
 
 
 def _page(
-    owner: Owner, session_id: str | None, after: float, seen: frozenset[str]
-) -> Callable[[MemoryStore], Coroutine[Any, Any, list[Found]]]:
-    return lambda store: store.page(owner, session_id, after, seen)
+    owner: Owner, session_id: str | None, start: Start
+) -> Callable[[MemoryStore], Coroutine[Any, Any, tuple[list[MemoryEntry], Start | None]]]:
+    return lambda store: store.page(owner, session_id, start)
 
 
 def _seconds(moment: Moment | None) -> float | None:

@@ -17,7 +17,6 @@ from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount
-from cosmosservice.account.companions import Eraser
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.data_converters.state_scopes import (
@@ -31,9 +30,11 @@ from cosmosservice.hosting.concurrency import GRACE
 from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.arguments import check_ttl, is_blank, key_or_none
 from cosmosservice.sessions.browsing import Browsing
+from cosmosservice.sessions.companions import declared_companions
 from cosmosservice.sessions.options import DEFAULT_CACHE_BYTES, OnConflict, SessionOptions
 from cosmosservice.sessions.remembering import MemoryKeeper, SessionMemory
 from cosmosservice.sessions.session_objects import Holding, session_object
+from cosmosservice.sessions.store.held import Incarnations
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.pages import Wanted
 from cosmosservice.sessions.store.records import event_record
@@ -130,6 +131,7 @@ class CosmosSessionService(
         if memory is not None and not isinstance(memory, SessionMemory):
             raise ConfigurationError("memory must be a CosmosMemoryService.")
         self._ttl = ttl
+        self._incarnations = Incarnations()
         self._memory = memory
         self._recent_events = recent_events
         settings = self._take_account(
@@ -160,7 +162,8 @@ class CosmosSessionService(
             settings,
             cache_bytes=cache_bytes,
             rebase=on_conflict == "rebase",
-            companions=self._account.companions,
+            incarnations=self._incarnations,
+            companions=declared_companions(self._account.companions, settings, memory),
             keeper=None if memory is None else MemoryKeeper(memory),
         )
 
@@ -173,16 +176,11 @@ class CosmosSessionService(
             return cls(endpoint=f"embedded:{store}", **options)
         return cls(endpoint="embedded::memory:", _emulator=store, **options)
 
-    @property
-    def _erasers(self) -> Sequence[Eraser]:
-        found = self._account.companions.erasers
-        if (
-            self._memory is None
-            or self._memory in found
-            or not self._account.companions.erase_together
-        ):
-            return found
-        return [*found, self._memory]  # it is on another account
+    @override
+    def session_object(self, snapshot: Snapshot) -> Session:
+        if not snapshot.marker.use:
+            self._incarnations.add(snapshot.marker.incarnation)
+        return session_object(snapshot)
 
     # --- BaseSessionService
 
@@ -197,16 +195,18 @@ class CosmosSessionService(
         ttl: int | None = None,
     ) -> Session:
         check_ttl(ttl)
-        if session_id is None or is_blank(session_id):
+        named = session_id is not None and not is_blank(session_id)
+        if session_id is None or not named:
             session_id = str(uuid.uuid4())
         key = SessionKey.named(app_name, user_id, session_id)
         check_state_keys(state, "create_session")
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
         snapshot = await self.in_store(
-            "create_session", lambda store: store.creating.create(key, scoped, retention)
+            "create_session",
+            lambda store: store.creating.create(key, scoped, retention, named=named),
         )
-        return session_object(snapshot)
+        return self.session_object(snapshot)
 
     @override
     async def get_session(
@@ -232,7 +232,7 @@ class CosmosSessionService(
             return None
         if after is not None:
             snapshot.records = [r for r in snapshot.records if r.timestamp >= after]
-        return session_object(snapshot)
+        return self.session_object(snapshot)
 
     @override
     async def list_sessions(
@@ -242,7 +242,7 @@ class CosmosSessionService(
         found, _ = await self.in_store(
             "list_sessions", lambda store: store.listing.page(Wanted(app_name, user_id))
         )
-        return ListSessionsResponse(sessions=[session_object(each) for each in found])
+        return ListSessionsResponse(sessions=[self.session_object(each) for each in found])
 
     @override
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
@@ -267,10 +267,10 @@ class CosmosSessionService(
             await self._must_be_whole(key, session)
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
-        holder = Holding(session, event, asyncio.get_running_loop())
+        holder = Holding(session, event, asyncio.get_running_loop(), self._memory)
         await self.in_store(
             "append_event",
-            lambda store: store.appending.append(key, holder, record, session.last_update_time),
+            lambda store: store.appending.append(key, holder, record),
             grace=GRACE,
         )
         return event
@@ -324,7 +324,7 @@ class CosmosSessionService(
             app_name, user_id if new_user_id is None else new_user_id, new_session_id
         )
         snapshot = await self.in_store("fork_session", _fork(key, target, at))
-        return session_object(snapshot)
+        return self.session_object(snapshot)
 
 
 def _fork(

@@ -39,6 +39,11 @@ STALE_MESSAGE = (
     "Please reload the session before appending more events."
 )
 
+PAST_MESSAGE = (
+    "append_event: the session object shows the past, and nothing can be appended there. Nothing"
+    " was stored. fork_session continues from that point in a new session."
+)
+
 
 class CosmosServiceError(Exception):
     """The base class of this package's own exceptions."""
@@ -111,6 +116,7 @@ class StateUpdatePendingError(StorageError):
 
 
 __all__ = [
+    "PAST_MESSAGE",
     "STALE_MESSAGE",
     "AlreadyExistsError",
     "AuthenticationError",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import threading
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from typing_extensions import Unpack
 
 from cosmosservice.account.charges import RequestCharge, operation_named
-from cosmosservice.account.companions import Companions
+from cosmosservice.account.companions import Declaration
 from cosmosservice.account.options import (
     AccountOptions,
     ConnectionOptions,
@@ -24,6 +23,7 @@ from cosmosservice.account.options import (
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.hosting.deadline import within
+from cosmosservice.hosting.forks import ForkSafeLock
 from cosmosservice.hosting.home import Home
 from cosmosservice.hosting.home_loop import HomeLoop
 from cosmosservice.hosting.host import Host
@@ -93,7 +93,6 @@ class CosmosAccount:
         client: CosmosClient | None = None,
         on_request_charge: OnRequestCharge | None = None,
         allow_multiple_write_regions: bool = False,
-        erase_together: bool = True,
         _settings: Settings | None = None,
         _emulator: Emulator | None = None,
     ) -> None:
@@ -116,8 +115,6 @@ class CosmosAccount:
             created, unless `ensure` says "create".
           on_request_charge: called with the RequestCharge of every request.
           allow_multiple_write_regions: do not refuse an account with several write regions.
-          erase_together: a purge by a session service also erases what the memory and artifact
-            services on this account keep of those sessions.
         """
         if client is not None:
             if any(each is not None for each in (endpoint, credential, uri)) or client_options:
@@ -138,7 +135,8 @@ class CosmosAccount:
             allow_multiple_write_regions=allow_multiple_write_regions,
         )
         self._connector = _Connector(self.settings, options, on_request_charge)
-        self.companions = Companions(erase_together=erase_together)
+        # What services keep of sessions, by container: session services erase and copy it.
+        self.companions: dict[str, Declaration] = {}
         self._bound = client is not None  # to the event loop of the application's client
         self._io = IoThread(self._connector.new_host)
         self._home: HomeLoop | None = None
@@ -310,7 +308,7 @@ class _Connector:
         self._settings = settings
         self._options = options
         self._on_request_charge = on_request_charge
-        self._guard = threading.Lock()
+        self._guard = ForkSafeLock()
 
     @property
     def timeout(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -29,6 +29,7 @@ from cosmosservice.account.quiet import quiet_http_log
 from cosmosservice.account.server_clock import ServerClock
 from cosmosservice.errors import (
     ConfigurationError,
+    ContainerMismatchError,
     MultipleWriteRegionsError,
     UnavailableError,
 )
@@ -116,18 +117,33 @@ class Connection:
             problem = self._explained(Failure(error))
         raise problem
 
+    def existing(self, definition: ContainerDefinition, name: str) -> Container:
+        """The container for reading only, neither created nor verified. If it is missing, so is
+        everything in it."""
+        proxy = self._database.get_container_client(name)
+        return Container(proxy, definition.partition_key, self._observer, self.clock)
+
     async def container(self, definition: ContainerDefinition, name: str) -> Container:
         """The container, created or verified as the options say."""
+        return await self._known(definition, name, self._ensure(definition, name))
+
+    async def existing_container(
+        self, definition: ContainerDefinition, name: str
+    ) -> Container | None:
+        """The container; None if it does not exist. It is neither created nor verified."""
+        try:
+            return await self._known(definition, name, self.container_properties(name))
+        except ContainerMismatchError:
+            return None
+
+    async def _known(
+        self, definition: ContainerDefinition, name: str, first: Coroutine[Any, Any, Any]
+    ) -> Container:
         problem: Exception | None = None
-        found = Container(
-            self._database.get_container_client(name),
-            definition.partition_key,
-            self._observer,
-            self.clock,
-        )
+        found = self.existing(definition, name)
         try:
             async with asyncio.timeout(self._settings.timeout):
-                await self._ensure(definition, name)
+                await first
                 await found.become_known()
         except ConfigurationError:
             raise
@@ -192,6 +208,11 @@ class Connection:
         except Exception as error:
             problem = self._explained(Failure(error))
         raise problem
+
+    @property
+    def leaves_remnants(self) -> bool:
+        """Whether erased data stays in a file until `erase_remnants`."""
+        return self._emulator is not None and self._emulator.path != ":memory:"
 
     async def erase_remnants(self) -> None:
         """Removes the last bytes of erased data from the embedded emulator's file. Azure does this

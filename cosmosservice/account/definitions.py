@@ -92,8 +92,9 @@ class ContainerDefinition:
             advice.append("its indexing policy leaves out paths that queries use.")
         elif "/*" in included:
             advice.append("it indexes every path, which makes each write cost more than it needs.")
-        if wanted.get("compositeIndexes") and not policy.get("compositeIndexes"):
-            advice.append("its composite index, which sorted lists need, is missing.")
+        there = policy.get("compositeIndexes") or []
+        if any(each not in there for each in wanted.get("compositeIndexes", [])):
+            advice.append("a composite index, which sorted lists need, is missing.")
         return advice
 
     def repaired(self, properties: Mapping[str, Any]) -> dict[str, Any]:

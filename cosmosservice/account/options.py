@@ -29,8 +29,6 @@ class _CommonOptions(TypedDict, total=False):
 class AccountOptions(_CommonOptions, total=False):
     """Options of an account on the embedded emulator."""
 
-    erase_together: bool
-
 
 class OwnAccountOptions(_CommonOptions, total=False):
     """Options of a service for the account that it makes for itself."""

@@ -46,7 +46,7 @@ class Retry:
             await asyncio.sleep(min(seconds * random.uniform(0.5, 1), remaining()))
 
 
-# A request that was not answered, or that Cosmos DB could not serve at that time.
+# A request that was not answered, or that Cosmos DB or Blob Storage could not serve at that time.
 REQUEST = Retry(attempts=4, first_pause=0.2, longest_pause=2.0)
 
 # A document with concurrent writers: read it, change it, write it with If-Match.
@@ -61,5 +61,5 @@ VISIBILITY = Retry(attempts=12, first_pause=0.01, longest_pause=0.64, without_pa
 # Background work that failed.
 BACKGROUND = Retry(attempts=6, first_pause=4.0, longest_pause=64.0)
 
-# Retries of a request by the client of Blob Storage, and checks of a copy that runs there.
-BLOB = Retry(attempts=4, first_pause=1.0, longest_pause=1.0)
+# Checks of a copy that runs in Blob Storage.
+COPY = Retry(attempts=4, first_pause=1.0, longest_pause=1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from types import TracebackType
@@ -15,6 +14,7 @@ from cosmosservice.account.account import CosmosAccount, ServiceStores, Store
 from cosmosservice.account.options import OwnAccountOptions
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
+from cosmosservice.hosting.forks import ForkSafeLock
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Store)
@@ -110,7 +110,7 @@ def _own_account(
 
 
 _shared: weakref.WeakValueDictionary[Hashable, CosmosAccount] = weakref.WeakValueDictionary()
-_guard = threading.Lock()
+_guard = ForkSafeLock()
 
 
 def _shared_account(settings: Settings, options: OwnAccountOptions) -> CosmosAccount:

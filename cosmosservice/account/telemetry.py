@@ -7,7 +7,6 @@ sessions, contents, state and keys are in no attribute.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar, Token
@@ -22,6 +21,7 @@ from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 
 from cosmosservice.account.charges import RequestCharge, current_operation
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, StaleSessionError
+from cosmosservice.hosting.forks import ForkSafeLock
 from cosmosservice.version import __version__
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class Lagging(Protocol):
 
 
 _lagging: WeakSet[Lagging] = WeakSet()
-_guard = threading.Lock()
+_guard = ForkSafeLock()
 
 
 def watch(projector: Lagging) -> None:

@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cosmosservice.account.charges import current_operation
-from cosmosservice.account.retries import BLOB
+from cosmosservice.account.retries import COPY
 from cosmosservice.artifacts.bodies import BLOBS, MissingPiece
 from cosmosservice.artifacts.digests import BLAKE3
 from cosmosservice.artifacts.keys import Scope
-from cosmosservice.errors import (
-    AuthenticationError,
-    ConfigurationError,
-    ContainerMismatchError,
-    StorageError,
-    ThrottledError,
-    UnavailableError,
-)
-from cosmosservice.hosting.deadline import answered
+from cosmosservice.errors import ConfigurationError, UnavailableError
+
+try:
+    import blake3  # noqa: F401
+    from azure.core.exceptions import (
+        HttpResponseError,
+        ResourceExistsError,
+        ResourceModifiedError,
+        ResourceNotFoundError,
+    )
+
+    from cosmosservice.artifacts.blob_requests import (
+        READ,
+        REMOVAL,
+        SINGLE_GET,
+        UPLOAD,
+        client_options,
+        send,
+    )
+except ImportError as missing:
+    raise ConfigurationError(
+        f"Payloads in Blob Storage need {missing.name}: pip install 'cosmosservice[blobs]'."
+    ) from None
 
 if TYPE_CHECKING:
     from azure.storage.blob.aio import ContainerClient
 
-T = TypeVar("T")
-
 PIECE_BYTES = 4 * 1024 * 1024
-_SINGLE_PUT = 64 * 1024 * 1024
-_SINGLE_GET = 32 * 1024 * 1024
 _AT_ONCE = 4
-_TRANSIENT = frozenset({408, 500, 502, 503, 504})
 
 
 class BlobBodies:
@@ -47,7 +56,7 @@ class BlobBodies:
         self._client = client
         self._to_close = to_close
         self.piece_bytes = piece_bytes
-        self.run = max(1, _SINGLE_GET // PIECE_BYTES)
+        self.run = max(1, SINGLE_GET // PIECE_BYTES)
 
     @classmethod
     def open(
@@ -77,7 +86,6 @@ class BlobBodies:
 
     async def ensure(self) -> None:
         """Creates the container if it does not exist."""
-        from azure.core.exceptions import ResourceExistsError
 
         async def create() -> None:
             try:
@@ -85,26 +93,24 @@ class BlobBodies:
             except ResourceExistsError:
                 return
 
-        await _answered(create())
+        await send(UPLOAD, create)
 
     async def examine(self) -> None:
         """Raises an error unless this identity may write, read and delete here. Leaves no blob
         behind."""
         name = "cosmosservice-doctor"
-        await _answered(self._client.upload_blob(name, b"", overwrite=True))
+        await send(UPLOAD, lambda: self._client.upload_blob(name, b"", overwrite=True))
         await self.get_range(name, 0, 1)
-        await _answered(self._client.delete_blob(name))
+        await send(REMOVAL, lambda: self._client.delete_blob(name))
 
     # --- Bodies
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
         blob = self._client.get_blob_client(_name(scope, upload))
-        await _answered(blob.stage_block(_block(number), data, length=len(data)))
+        await send(UPLOAD, lambda: blob.stage_block(_block(number), data, length=len(data)))
 
     async def put_all(self, scope: Scope, upload: str, data: bytes) -> None:
-        from azure.core.exceptions import ResourceExistsError
-
-        async def send() -> None:
+        async def put() -> None:
             try:
                 await self._client.upload_blob(
                     _name(scope, upload),
@@ -116,21 +122,19 @@ class BlobBodies:
             except ResourceExistsError:
                 return  # nobody else uses this name: the response was lost
 
-        await _answered(send())
+        await send(UPLOAD, put)
 
     async def seal(self, scope: Scope, upload: str, count: int) -> None:
         from azure.storage.blob import BlobBlock
 
         blob = self._client.get_blob_client(_name(scope, upload))
         blocks = [BlobBlock(_block(number)) for number in range(count)]
-        await _answered(blob.commit_block_list(blocks))
+        await send(UPLOAD, lambda: blob.commit_block_list(blocks))
 
     async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
         return await self.get_range(_name(scope, upload), start, limit)
 
     async def get_range(self, name: str, start: int, length: int) -> bytes:
-        from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
-
         async def read() -> bytes:
             found = await self._client.download_blob(name, offset=start, length=length)
             # It is already in memory, and readall would copy it twice.
@@ -138,15 +142,13 @@ class BlobBodies:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
         try:
-            return await _answered(read(), missing=True)
+            return await send(READ, read, missing=(404, 416))
         except ResourceNotFoundError:
             raise MissingPiece("its blob is missing") from None
         except HttpResponseError:
             raise MissingPiece("its blob is shorter than the artifact says") from None
 
     async def remove(self, scope: Scope, upload: str, pieces: int | None = None) -> int:
-        from azure.core.exceptions import ResourceNotFoundError
-
         name = _name(scope, upload)
 
         async def delete() -> int:
@@ -156,14 +158,14 @@ class BlobBodies:
                 return 0
             return 1
 
-        if await _answered(delete()):
+        if await send(REMOVAL, delete):
             return 1
         # An empty blob in their place discards the blocks of an interrupted upload.
         found = [each async for each in self._names(name, include=["uncommittedblobs"])]
         if not found:
             return 0
-        await _answered(self._client.upload_blob(name, b"", overwrite=True))
-        return await _answered(delete())
+        await send(UPLOAD, lambda: self._client.upload_blob(name, b"", overwrite=True))
+        return await send(REMOVAL, delete)
 
     async def uploads(self, scope: Scope) -> AsyncIterator[str]:
         prefix = f"{scope.partition}/"
@@ -175,11 +177,6 @@ class BlobBodies:
     ) -> None:
         """Copies inside the storage account, without downloading."""
         from azure.core import MatchConditions
-        from azure.core.exceptions import (
-            ResourceExistsError,
-            ResourceModifiedError,
-            ResourceNotFoundError,
-        )
 
         original = self._client.get_blob_client(_name(source, upload))
         blob = self._client.get_blob_client(_name(target, name))
@@ -193,12 +190,12 @@ class BlobBodies:
                 return  # begun before, by this or another process
 
         try:
-            await _answered(begin(), missing=True)
+            await send(UPLOAD, begin, missing=(404,))
         except ResourceNotFoundError:
             raise MissingPiece("its blob is missing") from None
         for look in itertools.count():
-            await BLOB.pause(look)
-            status = (await _answered(blob.get_blob_properties())).copy.status
+            await COPY.pause(look)
+            status = (await send(READ, blob.get_blob_properties)).copy.status
             if status == "success":
                 return
             if status != "pending":
@@ -220,31 +217,11 @@ class BlobBodies:
         pages = self._client.list_blobs(name_starts_with=prefix, include=include).by_page()
         while True:
             try:
-                page = await _answered(anext(pages))
+                page = await send(READ, pages.__anext__)
             except StopAsyncIteration:
                 return
             async for each in page:
                 yield str(each.name)
-
-
-def client_options(piece_bytes: int) -> dict[str, Any]:
-    """The SDK client's settings for sending and retrying."""
-    try:
-        import blake3  # noqa: F401
-        from azure.storage.blob.aio import LinearRetry
-    except ImportError as missing:
-        raise ConfigurationError(
-            f"Payloads in Blob Storage need {missing.name}: pip install 'cosmosservice[blobs]'."
-        ) from None
-    return {
-        "retry_policy": LinearRetry(
-            backoff=int(BLOB.first_pause), retry_total=BLOB.attempts - 1, random_jitter_range=0
-        ),
-        "max_single_put_size": _SINGLE_PUT,
-        "max_single_get_size": _SINGLE_GET,
-        "max_chunk_get_size": _SINGLE_GET,
-        "max_block_size": piece_bytes,
-    }
 
 
 def is_connection_string(where: str) -> bool:
@@ -257,61 +234,3 @@ def _name(scope: Scope, upload: str) -> str:
 
 def _block(number: int) -> str:
     return base64.b64encode(f"{number:06d}".encode()).decode("ascii")
-
-
-async def _answered(request: Awaitable[T], *, missing: bool = False) -> T:
-    """Its response. Raises the package's exceptions; with `missing`, a missing range or blob is
-    raised as the SDK's exception."""
-    from azure.core.exceptions import (
-        AzureError,
-        ClientAuthenticationError,
-        HttpResponseError,
-        ResourceNotFoundError,
-    )
-
-    problem: Exception
-    try:
-        found = await request
-        answered()
-        return found
-    except ResourceNotFoundError as error:
-        if missing and _code(error) != "ContainerNotFound":
-            raise
-        problem = ContainerMismatchError(
-            f"{current_operation.get()}: there is no such blob container, or this identity may not"
-            " see it. Create it with the Bicep file in deploy/, or check COSMOSDB_ARTIFACT_BLOBS."
-        )
-    except (ClientAuthenticationError, HttpResponseError) as error:
-        if missing and error.status_code == 416:
-            raise
-        problem = _translated(error.status_code, error)
-    except (AzureError, TimeoutError) as error:
-        problem = _translated(None, error)
-    # Outside the handler: the SDK's exceptions carry the request with its authorization.
-    raise problem
-
-
-def _translated(status: int | None, error: Exception) -> StorageError:
-    what = f"{current_operation.get()}: the request to Blob Storage"
-    if status in (401, 403) or type(error).__name__ == "ClientAuthenticationError":
-        return AuthenticationError(
-            f"{what} was refused ({status or 401}): the identity needs the role Storage Blob Data"
-            " Contributor on the container, or the key is wrong. No version was stored.",
-            status=status or 401,
-        )
-    if status == 429 or _code(error) == "ServerBusy":
-        return ThrottledError(
-            f"{what} was throttled until the retries were used up. No version was stored.",
-            status=status,
-        )
-    if status is None or status in _TRANSIENT:
-        reason = f"answer {status}" if status else type(error).__name__
-        return UnavailableError(
-            f"{what} could not be completed ({reason}). No version was stored.", status=status
-        )
-    reason = str(getattr(error, "reason", None) or _code(error) or type(error).__name__)
-    return StorageError(f"{what} failed with {status}: {reason}.", status=status)
-
-
-def _code(error: Exception) -> str:
-    return str(getattr(error, "error_code", "") or "")

@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from cosmosservice.account import chunks
+from cosmosservice.account.chunks import Damaged
 from cosmosservice.account.container import Container
-from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.account.failures import NotFound
 from cosmosservice.artifacts.digests import SHA256
 from cosmosservice.artifacts.documents import PIECE, piece_document
 from cosmosservice.artifacts.keys import Scope, piece_id, piece_range
-from cosmosservice.data_converters.scalars import decode_bytes, encode_bytes
 from cosmosservice.hosting.concurrency import together
 
 COSMOS = "cosmos"
@@ -27,8 +28,8 @@ UPLOADS_OF_PIECES = f"SELECT DISTINCT VALUE c.upload FROM c WHERE c.document_typ
 _AT_ONCE = 8
 
 
-class MissingPiece(Exception):
-    """Bytes of an upload are missing."""
+class MissingPiece(Damaged):
+    """Bytes of an upload are missing, or not those that its version describes."""
 
 
 class Bodies(Protocol):
@@ -77,9 +78,8 @@ class Pieces:
         self.piece_bytes = piece_bytes
 
     async def put(self, scope: Scope, upload: str, number: int, data: bytes) -> None:
-        document = piece_document(scope, upload, number, encode_bytes(data))
-        with contextlib.suppress(Conflict):  # nobody else uses this id: the response was lost
-            await self._container.create(document)
+        document = piece_document(scope, upload, number, chunks.encode(data))
+        await chunks.store(self._container, [document])
 
     async def put_all(self, scope: Scope, upload: str, data: bytes) -> None:
         size, view = self.piece_bytes, memoryview(data)
@@ -98,14 +98,11 @@ class Pieces:
     async def get(self, scope: Scope, upload: str, number: int, start: int, limit: int) -> bytes:
         try:
             found = await self._container.read(piece_id(upload, number), scope.partition)
-            text = found["data"]  # type: ignore[index]
-            if len(text) > 4 * (-(-limit // 3)):
-                raise MissingPiece(f"piece {number} is longer than the artifact says")
-            return decode_bytes(text)
+            return chunks.decode(found, limit)
         except NotFound:
             raise MissingPiece(f"piece {number} is missing") from None
-        except (KeyError, TypeError, ValueError):
-            raise MissingPiece(f"piece {number} cannot be read") from None
+        except Damaged as problem:
+            raise MissingPiece(f"piece {number} cannot be read: {problem}") from None
 
     async def remove(self, scope: Scope, upload: str, pieces: int | None = None) -> int:
         if pieces is not None:  # a query would be charged for reading them all

@@ -78,18 +78,28 @@ class Collecting:
         except Exception as problem:
             logger.debug("An unused upload was left behind: %s", type(problem).__name__)
 
+    def check_reachable(self, store: str) -> None:
+        """Raises ConfigurationError if this process was not told how to reach these payloads."""
+        self._payloads.bodies_of(store)
+
+    async def uploads_in(self, scope: Scope) -> list[Document]:
+        return await self._container.query(OF_SCOPE, {}, scope.partition)
+
     async def collect(
-        self, scope: Scope, dead: Iterable[Document] = (), *, everything: bool = False
+        self,
+        scope: Scope,
+        dead: Iterable[Document] = (),
+        *,
+        under_way: Iterable[Document] = (),
     ) -> Removed:
         """Removes the uploads of dead versions unless a version names them, and finishes removals
-        that other processes began. With `everything`, also removes uploads under way."""
+        that other processes began. Also removes these uploads, which were under way."""
         removed = Removed()
-        found = await self._container.query(OF_SCOPE, {}, scope.partition)
-        chosen = {REMOVING, UPLOADING} if everything else {REMOVING}
-        for each in found:
-            if each["status"] in chosen:
-                removed.payloads += 1
-                removed.pieces += await self._remove(scope, each, each["_etag"]) or 0
+        found = await self.uploads_in(scope)
+        ended = [each for each in under_way if each["status"] == UPLOADING]
+        for each in [*ended, *(each for each in found if each["status"] == REMOVING)]:
+            removed.payloads += 1
+            removed.pieces += await self._remove(scope, each, each["_etag"]) or 0
         known = {each["upload"] for each in found}
         candidates = [each for each in dead if each["upload"] not in known]
         if not candidates:

@@ -25,7 +25,6 @@ from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, Pre
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.bodies import MissingPiece
 from cosmosservice.artifacts.collecting import Collecting
-from cosmosservice.artifacts.digests import digest_of
 from cosmosservice.artifacts.documents import HEADER, TOMBSTONE, VERSION, version_document
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, version_id
 from cosmosservice.artifacts.parts import ABSENT, divided, part_of, reference_of
@@ -191,28 +190,29 @@ class Copying:
             return await self._create(source, fields)
         uri = reference_of(part)
         target = None if uri is None else parse_artifact_uri(uri)
-        own = target is not None and target.user_id == fork.user_id
-        if target is None or not own or target.app_name != fork.app_name:
+        own = target is not None and target.user_id == fork.source.user_id
+        if target is None or not own or target.app_name != fork.source.app_name:
             return await self._create(source, fields)
-        if target.session_id == fork.session_id:
+        if target.session_id == fork.source.session_id:
             assert part.file_data is not None
             moved = get_artifact_uri(
-                fork.app_name,
-                fork.new_user_id,
+                fork.target.app_name,
+                fork.target.user_id,
                 target.filename,
                 target.version,
-                fork.new_session_id,
+                fork.target.session_id,
             )
             data = part.file_data.model_copy(update={"file_uri": moved})
             fields["part"] = encode_value(part.model_copy(update={"file_data": data}))
-        elif target.session_id is None and fork.new_user_id != fork.user_id:
+        elif target.session_id is None and fork.target.user_id != fork.source.user_id:
             return await self._copy_content(source, fields, target.filename, target.version)
         return await self._create(source, fields)
 
     async def _copy_content(
         self, source: _Source, fields: Document, filename: str, version: int
     ) -> None:
-        shared = Scope(source.fork.app_name, source.fork.user_id, None)
+        owner = source.fork.source
+        shared = Scope(owner.app_name, owner.user_id, None)
         try:
             part = await self._load(ArtifactKey(shared, filename), version)
         except (DamagedArtifactError, InputValidationError):
@@ -228,7 +228,8 @@ class Copying:
 
         async def from_memory(source: _Source, fields: Document) -> Upload:
             digests = await self._payloads.digests(payload)
-            same, _ = await self._payloads.find(source.key.scope, digest_of(digests))
+            described = self._payloads.describe(digests)
+            same, _ = await self._saving.stored(source.key, len(payload), described)
             if same is not None:
                 return same
             upload = await self._payloads.begin(source.key.scope, len(payload))
@@ -258,7 +259,7 @@ class Copying:
         except DamagedArtifactError:
             fields["payload"] = _nothing()
             return None
-        same, _ = await self._payloads.find(scope, extent.digest)
+        same, _ = await self._saving.stored(source.key, extent.bytes, fields["payload"])
         if same is not None:
             return same
         upload = await self._payloads.begin(scope, extent.bytes, extent.store)
@@ -275,7 +276,7 @@ class Copying:
         except Exception:
             await self._collecting.discard(upload)
             raise
-        upload.named = fields["payload"] | {"upload": upload.name, "use": upload.use}
+        upload.name_as(fields["payload"])
         return upload
 
     async def _fill(self, upload: Upload, source: Scope, extent: Extent) -> None:

@@ -22,7 +22,14 @@ from cosmosservice.artifacts.documents import (
     stub_document,
     tombstone_document,
 )
-from cosmosservice.artifacts.keys import ArtifactKey, Scope, place_id, place_of, places_of
+from cosmosservice.artifacts.keys import (
+    ArtifactKey,
+    Scope,
+    name_digest_of,
+    place_id,
+    place_of,
+    places_of,
+)
 from cosmosservice.artifacts.versions import ALL, Versions
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
@@ -60,19 +67,27 @@ class Deletion:
                     return NOTHING
                 probed = True
                 continue
-            head = found[-1]
-            if head["document_type"] == TOMBSTONE:
-                return await self.finish(key.scope, found)
-            place = place_of(head["id"]) + 1
-            tombstone = tombstone_document(key.place_id(place), key.partition)
-            try:
-                etag = await self._container.create(tombstone)
-            except Conflict:  # another save or delete was faster, or our response was lost
-                continue
-            return await self.finish(key.scope, [*found, tombstone | {"_etag": etag}])
+            deleted = await self.end(key.scope, found)
+            if deleted is not None:
+                return deleted
         raise UnavailableError(
             "delete_artifact: others keep saving the artifact. It is not deleted."
         )
+
+    async def end(self, scope: Scope, places: list[Document]) -> Deleted | None:
+        """Deletes a name with these places, and nothing that is saved after them. None if another
+        save or delete was faster, or our response was lost: read again."""
+        head = places[-1]
+        if head["document_type"] == TOMBSTONE:
+            return await self.finish(scope, places)
+        place = place_of(head["id"]) + 1
+        document_id = place_id(name_digest_of(head["id"]), place)
+        tombstone = tombstone_document(document_id, scope.partition)
+        try:
+            etag = await self._container.create(tombstone)
+        except Conflict:
+            return None
+        return await self.finish(scope, [*places, tombstone | {"_etag": etag}])
 
     async def finish(self, scope: Scope, places: list[Document]) -> Deleted:
         """Does the work that a tombstone at the last place announces."""

@@ -67,27 +67,29 @@ class Upload:
     def is_new(self) -> bool:
         return self.use == 0
 
-    @property
-    def digest(self) -> str:
-        return digest_of(self.digests)
-
     def describe(self) -> None:
         """Called when it is complete: sets what its first version will say of it."""
-        self.named = {
-            "upload": self.name,
-            "use": self.use,
-            "store": self.bodies.name,
-            "pieces": len(self.sizes),
-            "piece_bytes": self.bodies.piece_bytes,
-            "digest": self.digest,
-            "digest_kind": self.bodies.digest,
-            "digests": base64.b64encode(b"".join(self.digests)).decode("ascii"),
-        }
+        self.name_as(description(self.bodies, self.digests))
+
+    def name_as(self, described: Document) -> None:
+        self.named = described | {"upload": self.name, "use": self.use}
 
     @property
     def writes(self) -> list[Delete]:
         """The writes for the transaction that creates a version with this upload."""
         return [] if self.announcement is None else [Delete(self.announcement["id"], self.etag)]
+
+
+def description(bodies: Bodies, digests: list[bytes]) -> Document:
+    """What a version says of bytes with these digests, but for the upload that has them."""
+    return {
+        "store": bodies.name,
+        "pieces": len(digests),
+        "piece_bytes": bodies.piece_bytes,
+        "digest": digest_of(digests),
+        "digest_kind": bodies.digest,
+        "digests": base64.b64encode(b"".join(digests)).decode("ascii"),
+    }
 
 
 class Payloads:
@@ -106,6 +108,10 @@ class Payloads:
         """Those that an upload of these bytes gets."""
         return await digests_of(data, self._default.piece_bytes, self._default.digest)
 
+    def describe(self, digests: list[bytes]) -> Document:
+        """What a version says of an upload of bytes with these digests."""
+        return description(self._default, digests)
+
     def bodies_of(self, store: str) -> Bodies:
         found = self.bodies.get(store)
         if found is None:
@@ -115,19 +121,20 @@ class Payloads:
             )
         return found
 
-    async def find(self, scope: Scope, digest: str) -> tuple[Upload | None, bool]:
-        """An upload of these bytes that is already in use, and whether there are leftovers."""
+    async def find(self, scope: Scope, digest: str, store: str) -> tuple[list[str], bool]:
+        """The uploads that versions name for these bytes, and whether there are leftovers."""
         found = await self._container.query(SAME_OR_LEFT, {"digest": digest}, scope.partition)
         left = any(each["document_type"] == UPLOAD for each in found)
         named = [each["payload"] for each in found if each["document_type"] == VERSION]
-        same = next((each for each in named if each["store"] in self.bodies), None)
-        if same is None:
-            return None, left
-        name = same["upload"]
-        uses = await self._container.query(USES_OF_UPLOAD, {"upload": name}, scope.partition)
-        use = 1 + max([same["use"], *uses])
-        bodies = self.bodies_of(same["store"])
-        return Upload(scope, name, bodies, use, same | {"use": use}), left
+        uploads = [each.get("upload") for each in named if each.get("store") == store]
+        return list(dict.fromkeys(each for each in uploads if isinstance(each, str))), left
+
+    async def next_use(self, scope: Scope, name: str) -> int:
+        """The use of an upload that a further version claims."""
+        uses: list[Any] = await self._container.query(
+            USES_OF_UPLOAD, {"upload": name}, scope.partition
+        )
+        return 1 + max((each for each in uses if isinstance(each, int)), default=0)
 
     async def begin(
         self, scope: Scope, size: int | None = None, store: str | None = None

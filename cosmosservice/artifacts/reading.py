@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
+from cosmosservice.account import chunks
+from cosmosservice.account.chunks import Damaged
 from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts.bodies import BLOBS, MissingPiece
 from cosmosservice.artifacts.digests import SHA256, digests_of, piece_digests
@@ -17,7 +18,6 @@ from cosmosservice.artifacts.keys import ArtifactKey
 from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads
 from cosmosservice.artifacts.versions import Versions
 from cosmosservice.data_converters import decode_state
-from cosmosservice.data_converters.scalars import decode_bytes
 from cosmosservice.errors import DamagedArtifactError
 
 _AT_ONCE = 4
@@ -61,9 +61,7 @@ class Reading:
         if "payload" not in document:
             return _inline(document)
         extent = extent_of(document)
-        run = self._payloads.bodies_of(extent.store).run
-        runs = in_order(-(-extent.pieces // run), lambda n: self.pieces(key, extent, n * run, run))
-        found = [each async for each in runs]
+        found = [each async for each in self._runs(key, extent)]
         return found[0] if len(found) == 1 else b"".join(found)
 
     @asynccontextmanager
@@ -92,6 +90,10 @@ class Reading:
         extent = extent_of(document)
         return extent.store == BLOBS and extent.pieces <= self._payloads.bodies_of(BLOBS).run
 
+    def _runs(self, key: ArtifactKey, extent: Extent) -> AsyncGenerator[bytes]:
+        run = self._payloads.bodies_of(extent.store).run
+        return in_order(-(-extent.pieces // run), lambda n: self.pieces(key, extent, n * run, run))
+
     async def pieces(self, key: ArtifactKey, extent: Extent, first: int, count: int = 1) -> bytes:
         """Some pieces, checked against the length and the digests that the version gives."""
         start, end = extent.start_of(first), extent.start_of(first + count)
@@ -108,6 +110,16 @@ class Reading:
             raise MissingPiece(f"the checksum of piece {first} is wrong")
         return found
 
+    async def is_whole(self, key: ArtifactKey, extent: Extent) -> bool:
+        """Whether all bytes are there, as they were saved."""
+        try:
+            async with aclosing(self._runs(key, extent)) as runs:
+                async for _ in runs:
+                    pass
+        except MissingPiece:
+            return False
+        return True
+
     async def explain(self, key: ArtifactKey, document: Document, problem: str) -> None:
         """Returns if the version has been deleted; otherwise raises, as its payload is damaged."""
         await self._container.probe(document["id"], key.partition)
@@ -116,7 +128,7 @@ class Reading:
             raise damaged(document, problem)
 
 
-async def in_order(count: int, get: Callable[[int], Any]) -> AsyncIterator[bytes]:
+async def in_order(count: int, get: Callable[[int], Any]) -> AsyncGenerator[bytes]:
     """Piece after piece, while the next few are being read."""
     ahead: deque[asyncio.Task[bytes]] = deque()
     following = 0
@@ -164,14 +176,10 @@ def extent_of(document: Document) -> Extent:
 
 def _inline(document: Document) -> bytes:
     try:
-        data = decode_bytes(document["data"])
-        length, wanted = document["bytes"], str(document["sha256"])
-    except (KeyError, TypeError, ValueError):
-        raise damaged(document, "its payload cannot be read") from None
-    if len(data) != length:
-        raise damaged(document, "its length is wrong")
-    if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), wanted):
-        raise damaged(document, "its checksum is wrong")
+        data = chunks.decode(document)
+        chunks.check(data, document["bytes"], document.get("sha256"))
+    except Damaged as problem:
+        raise damaged(document, str(problem)) from None
     return data
 
 

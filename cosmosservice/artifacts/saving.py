@@ -9,7 +9,6 @@ A save that finds its place taken tries the next one, without sending a large pa
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import secrets
@@ -27,7 +26,6 @@ from cosmosservice.account.failures import (
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.deleting import Deletion
-from cosmosservice.artifacts.digests import digest_of
 from cosmosservice.artifacts.documents import (
     TOMBSTONE,
     is_version,
@@ -36,6 +34,7 @@ from cosmosservice.artifacts.documents import (
 )
 from cosmosservice.artifacts.keys import ArtifactKey, place_of
 from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
+from cosmosservice.artifacts.reading import Reading, extent_of
 from cosmosservice.artifacts.versions import Place, Versions
 from cosmosservice.data_converters import encode_state, to_json, wire_size
 from cosmosservice.data_converters.scalars import encode_bytes
@@ -89,6 +88,7 @@ class Saving:
         container: Container,
         versions: Versions,
         payloads: Payloads,
+        reading: Reading,
         collecting: Collecting,
         deletion: Deletion,
         inline_bytes: int = INLINE_BYTES,
@@ -97,6 +97,7 @@ class Saving:
         self._container = container
         self._versions = versions
         self._payloads = payloads
+        self._reading = reading
         self._collecting = collecting
         self._deletion = deletion
         self.inline_bytes = inline_bytes
@@ -111,10 +112,11 @@ class Saving:
             fields |= inline_fields(payload)
             return await self._commit(key, draft.save, fields, None)
         digests = await self._payloads.digests(payload)
+        described = self._payloads.describe(digests)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             (upload, left), new = await together(  # in parallel: most payloads are new
-                self._payloads.find(key.scope, digest_of(digests)),
+                self.stored(key, len(payload), described),
                 self._payloads.begin(key.scope, len(payload)),
             )
             if upload is None:
@@ -133,27 +135,37 @@ class Saving:
         )
 
     async def finish_stream(self, key: ArtifactKey, draft: Draft, upload: Upload) -> int:
-        """Commits an upload whose pieces are all stored. An equal upload may already exist."""
+        """Commits an upload whose pieces are all stored. It is kept even if there is an equal one:
+        to read that one would cost more than it saves."""
         fields = draft.fields("save_artifact_stream")
         fields["bytes"] = sum(upload.sizes)
         upload.describe()
-        same, left = await self._payloads.find(key.scope, upload.digest)
-        if same is not None:
-            with contextlib.suppress(PayloadGone):
-                version = await self._use(key, draft, fields, same)
-                await self._collecting.discard(upload)
-                return version
         await self._payloads.seal(upload)
         try:
-            version = await self._use(key, draft, fields, upload)
+            return await self._use(key, draft, fields, upload)
         except PayloadGone:
             raise StorageError(
                 "save_artifact_stream: the upload was removed while it was under way. Nothing was"
                 " stored; save it again."
             ) from None
-        if left:
-            await self._tidy(key)
-        return version
+
+    async def stored(
+        self, key: ArtifactKey, size: int, described: Document
+    ) -> tuple[Upload | None, bool]:
+        """An upload of these bytes that is in use and whole, and whether there are leftovers. Its
+        bytes are read: a version must not be acknowledged on the word of another one."""
+        store = described["store"]
+        names, left = await self._payloads.find(key.scope, described["digest"], store)
+        for name in names:
+            extent = extent_of({"bytes": size, "payload": described | {"upload": name}})
+            use, whole = await together(
+                self._payloads.next_use(key.scope, name), self._reading.is_whole(key, extent)
+            )
+            if whole:
+                upload = Upload(key.scope, name, self._payloads.bodies_of(store), use)
+                upload.name_as(described)
+                return upload, left
+        return None, left
 
     async def upload(self, upload: Upload, payload: bytes, digests: list[bytes]) -> Upload:
         try:

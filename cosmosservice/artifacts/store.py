@@ -44,16 +44,17 @@ class ArtifactStore:
         self.payloads = Payloads(container, bodies, BLOBS if BLOBS in bodies else COSMOS)
         self.collecting = Collecting(container, self.payloads)
         self.deletion = Deletion(container, self.versions, self.collecting)
+        self.reading = Reading(container, self.versions, self.payloads)
         self.saving = Saving(
             container,
             self.versions,
             self.payloads,
+            self.reading,
             self.collecting,
             self.deletion,
             inline_bytes,
             header_bytes,
         )
-        self.reading = Reading(container, self.versions, self.payloads)
         self.sweeping = Sweeping(container, bodies, self.collecting, self.deletion)
         self.copying = Copying(
             container,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cosmosservice.artifacts.documents import ARTIFACTS_CONTAINER
 
 if TYPE_CHECKING:
     from cosmosservice.account.connection import Connection
+    from cosmosservice.account.container import Container
     from cosmosservice.account.settings import Settings
     from cosmosservice.artifacts.bodies import Bodies
+    from cosmosservice.artifacts.erasing import ArtifactCompanion
     from cosmosservice.artifacts.store import ArtifactStore
 
 
@@ -34,6 +36,8 @@ class Sizes:
 class ArtifactStores:
     """Names the containers of an artifact service, and opens its stores."""
 
+    outlives_session: Final = False
+
     def __init__(
         self,
         settings: Settings,
@@ -48,16 +52,30 @@ class ArtifactStores:
         self._sizes = sizes or Sizes()
 
     async def open(self, connection: Connection) -> ArtifactStore:
+        container = await connection.container(ARTIFACTS_CONTAINER, self._container)
+        return await self._on(container, connection, ensure=connection.creates_containers)
+
+    async def open_companion(self, connection: Connection) -> ArtifactCompanion | None:
+        """The artifacts, for a session service; None if the container does not exist."""
+        from cosmosservice.artifacts.erasing import ArtifactCompanion
+
+        container = await connection.existing_container(ARTIFACTS_CONTAINER, self._container)
+        if container is None:
+            return None
+        return ArtifactCompanion(await self._on(container, connection, ensure=False))
+
+    async def _on(
+        self, container: Container, connection: Connection, *, ensure: bool
+    ) -> ArtifactStore:
         from cosmosservice.artifacts.bodies import PIECE_BYTES, Pieces
         from cosmosservice.artifacts.saving import HEADER_BYTES, INLINE_BYTES
         from cosmosservice.artifacts.store import ArtifactStore
 
         sizes = self._sizes
-        container = await connection.container(ARTIFACTS_CONTAINER, self._container)
         pieces = Pieces(container, sizes.piece or PIECE_BYTES)
         bodies: dict[str, Bodies] = {pieces.name: pieces}
         if self._blobs is not None:
-            bodies["blobs"] = await self._open_blobs(self._blobs, connection)
+            bodies["blobs"] = await self._open_blobs(self._blobs, connection, ensure=ensure)
         return ArtifactStore(
             container,
             bodies,
@@ -65,7 +83,7 @@ class ArtifactStores:
             header_bytes=sizes.header or HEADER_BYTES,
         )
 
-    async def _open_blobs(self, where: str, connection: Connection) -> Bodies:
+    async def _open_blobs(self, where: str, connection: Connection, *, ensure: bool) -> Bodies:
         from cosmosservice.artifacts.blobs import PIECE_BYTES, BlobBodies, is_connection_string
 
         credential = self._blob_credential or connection.token_credential
@@ -73,7 +91,7 @@ class ArtifactStores:
         opened = BlobBodies.open(where, self._container, credential, piece)
         try:
             # A key may create containers, as in Cosmos DB; an identity needs an existing one.
-            if is_connection_string(where) and connection.creates_containers:
+            if ensure and is_connection_string(where):
                 await opened.ensure()
         except BaseException:
             await opened.close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cosmosservice.account.companions import Stands, Superseded
 from cosmosservice.account.container import Container, Document
 from cosmosservice.artifacts.bodies import BLOBS, Bodies
 from cosmosservice.artifacts.collecting import Collecting
-from cosmosservice.artifacts.deleting import Deletion
+from cosmosservice.artifacts.deleting import NOTHING, Deletion
 from cosmosservice.artifacts.documents import (
     DESCRIBES_VERSION,
     HEADER,
@@ -19,14 +21,13 @@ from cosmosservice.artifacts.documents import (
     UPLOAD,
     VERSION,
 )
-from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, places_of
-from cosmosservice.artifacts.versions import ALL
+from cosmosservice.artifacts.keys import Scope, name_digest_of, places_of
+from cosmosservice.artifacts.versions import ALL, OF_SCOPE
 from cosmosservice.errors import UnavailableError
 
 Progress = Callable[[int, int], None]  # (scopes done, total scopes)
 
 _ROUNDS = 10
-NAMES = f"SELECT DISTINCT VALUE c.filename FROM c WHERE {DESCRIBES_VERSION}"
 LEFT = (
     f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{HEADER}', '{PIECE}')"
     f" OR (c.document_type = '{UPLOAD}' AND c.status != '{REMOVED}')"
@@ -90,27 +91,58 @@ class Sweeping:
 
     # --- erasing
 
-    async def purge(self, scope: Scope) -> ArtifactPurgeReport:
-        """Deletes every name, then every payload. Ends when a scan finds nothing."""
+    async def purge(
+        self, scope: Scope, stands: Stands | None = None, *, saved_before: float | None = None
+    ) -> ArtifactPurgeReport:
+        """Deletes every name, then every payload. Ends when a scan finds nothing.
+
+        Erases only what was found before `stands` was asked, and raises Superseded if the answer is
+        no. With `saved_before`, only names to which nothing was saved since.
+        """
         report = ArtifactPurgeReport()
         for _ in range(_ROUNDS):
             # After a probe, a read is at least as new as what was acknowledged before.
             await self._container.probe("p", scope.partition)
-            names = await self._container.query(NAMES, {}, scope.partition)
-            for name in map(str, names):
-                removed = await self._deletion.delete(ArtifactKey(scope, name))
+            names = await self._names(scope, saved_before)
+            uploads = [] if saved_before else await self._collecting.uploads_in(scope)
+            if (names or uploads) and stands is not None and not await stands():
+                raise Superseded
+            for places in names:
+                removed = await self._deletion.end(scope, places) or NOTHING
                 report.versions += removed.versions
                 report.artifacts += removed.versions > 0
                 report.payloads += removed.payloads
-            collected = await self._collecting.collect(scope, everything=True)
+            collected = await self._collecting.collect(scope, under_way=uploads)
             ownerless = await self._collecting.collect_ownerless(scope)
             report.payloads += collected.payloads
-            if not ownerless.pieces and not await self._left(scope):
+            if saved_before is None:
+                left = bool(ownerless.pieces) or await self._left(scope)
+            else:
+                left = bool(await self._names(scope, saved_before))
+            if not left:
                 return report
         raise UnavailableError(
             "purge_artifacts: artifacts are saved while they are erased. Stop what saves them, and"
             " purge again."
         )
+
+    async def _names(self, scope: Scope, saved_before: float | None) -> list[list[Document]]:
+        """The places of every name that is not deleted, or not completely. Raises
+        ConfigurationError if this process cannot reach a payload: then nothing is erased."""
+        names: defaultdict[str, list[Document]] = defaultdict(list)
+        for each in await self._container.query(OF_SCOPE, {}, scope.partition):
+            names[name_digest_of(each["id"])].append(each)
+        found = []
+        for places in names.values():
+            head = places[-1]
+            erased = head["document_type"] == STUB
+            erased |= head["document_type"] == TOMBSTONE and "ttl" in head
+            if not erased and (saved_before is None or head["_ts"] < saved_before):
+                found.append(places)
+                for each in places:
+                    if "store" in each:
+                        self._collecting.check_reachable(each["store"])
+        return found
 
     async def _left(self, scope: Scope) -> bool:
         return bool(await self._container.query(LEFT, {}, scope.partition))

@@ -37,6 +37,7 @@ _NUMBERED = f"(c.version = @version OR c.document_type = '{TOMBSTONE}')"
 NUMBERED = f"SELECT TOP 1 * {_OF_NAME} AND {_NUMBERED} ORDER BY c.id DESC"
 NUMBERED_META = f"SELECT TOP 1 {_META} {_PLACES} AND {_NUMBERED} ORDER BY c.place DESC"
 ALL = f"SELECT {_META} {_PLACES} ORDER BY c.place"
+OF_SCOPE = f"SELECT {_META} FROM c WHERE c.place >= '' ORDER BY c.place"
 AT = f"SELECT {_META} FROM c WHERE c.place = @place"
 NAMES = (
     "SELECT c.id, c.filename, c.document_type FROM c"

@@ -22,6 +22,7 @@ from cosmosservice.errors import (
     CosmosServiceError,
     UnavailableError,
 )
+from cosmosservice.hosting.deadline import within
 
 FAR_AWAY = 0.025  # seconds; inside a region a point read takes less than 10 ms
 PROBES = 7
@@ -207,13 +208,14 @@ async def _access(container: Container, settings: Settings) -> Finding:
 
 async def _blobs(settings: Settings, where: str) -> Finding:
     """Writes, reads and deletes an empty blob."""
-    from cosmosservice.artifacts.blobs import BlobBodies
-
     check = "blobs of artifacts"
     try:
+        from cosmosservice.artifacts.blobs import BlobBodies
+
         blobs = BlobBodies.open(where, settings.artifact_container)
         try:
-            await blobs.examine()
+            with within(settings.timeout):
+                await blobs.examine()
         finally:
             await blobs.close()
     except CosmosServiceError as error:

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
-from google.adk.sessions.base_session_service import GetSessionConfig
-
 from cosmosservice import CosmosMemoryService, CosmosSessionService, SessionChange, SessionWatch
 from cosmosservice.account.retries import BACKGROUND
 from cosmosservice.cli import session_work
@@ -115,6 +113,9 @@ class _Follower:
         async with self._slots:
             run: list[SessionChange] = []
             for change in changes:
+                if run and run[0].incarnation != change.incarnation:
+                    await self._add(run, done)
+                    run = []
                 if change.kind == "event":
                     run.append(change)
                 elif change.kind == "purged":
@@ -134,22 +135,16 @@ class _Follower:
             first.user_id,
             first.session_id,
             events,
+            incarnation=first.incarnation,
             beginning=first.revision == 1,
             others=False,
         )
 
     async def _purged(self, change: SessionChange, done: Followed) -> None:
-        """Erases the session's memories, unless a new session has the same name by now."""
-        living = await self._sessions.get_session(
-            app_name=change.app_name,
-            user_id=change.user_id,
-            session_id=change.session_id,
-            config=GetSessionConfig(num_recent_events=0),
+        """Erases the memories of the life that was purged."""
+        done.erased += await self._memory.erase_life(
+            change.app_name, change.user_id, change.session_id, change.incarnation
         )
-        if living is None:
-            done.erased += await self._memory.erase(
-                change.app_name, change.user_id, [change.session_id]
-            )
 
 
 async def _taken(follower: _Follower, changes: list[SessionChange], *, patient: bool) -> Followed:

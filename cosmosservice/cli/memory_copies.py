@@ -73,7 +73,7 @@ class CosmosMemories:
     async def portions(self, apps: Sequence[str]) -> AsyncIterator[tuple[int, Work]]:
         for owner in await self._owners(apps):
             found = await self._service.in_store("migrate", _reading(owner))
-            yield sum(each["kind"] == MEMORY for each in found), _documents_of(found)
+            yield sum(each.get("kind") == MEMORY for each in found), _documents_of(found)
 
     async def _owners(self, apps: Sequence[str]) -> list[str]:
         return await self._service.in_store(
@@ -103,4 +103,4 @@ def _events_of(owner: Owner, sessions: BySession) -> Work:
 
 
 def _documents_of(found: Sequence[Document]) -> Work:
-    return lambda store: copying.put_documents(store.container, found)
+    return lambda store: copying.put_documents(store, found)

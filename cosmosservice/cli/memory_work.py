@@ -24,7 +24,7 @@ from cosmosservice.cli.layout import print_table
 from cosmosservice.cli.timeline import clean
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.embedding import Embedder
-from cosmosservice.memory.entries import memory_of, text_in
+from cosmosservice.memory.entries import text_in
 
 
 @contextlib.asynccontextmanager
@@ -50,7 +50,7 @@ async def latest(
     owner = Owner.of(app_name, user_id)
     async with service_of(uri) as service:
         found = await service.in_store("iter_memories", lambda store: store.latest(owner, limit))
-    _print([memory_of(*each) for each in found], as_json, "No memories.")
+    _print(found, as_json, "No memories.")
     if len(found) == limit and not as_json:
         err.print(f"The latest {limit}; more with --limit.")
 

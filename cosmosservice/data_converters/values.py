@@ -188,31 +188,15 @@ def decoder() -> Child:
 def decode_state(document: Mapping[str, Any]) -> dict[str, Any]:
     """The state of a document; shares nothing with it."""
     decode = decoder()
-    state: dict[str, Any] = {}
-    for key, body in document.items():
-        name = decode_state_key(key)
-        if name not in state or name == key:  # a key that is text wins over one that became text
-            state[name] = decode(body)
-    return state
+    return {decode_state_key(key): decode(body) for key, body in document.items()}
 
 
 def decode_state_key(key: str) -> str:
-    """A key that is not a string is read as text. Older versions accepted such keys."""
-    if key[:1] != "$":
-        return key
     name: Any = key
-    with _otherwise():
-        name = decode_key(key, decode_value)
-    if isinstance(name, str):
-        return str.__str__(name)
-    logger.warning(
-        "A stored state has a key that is not a string but %s: it is read as text.",
-        type(name).__name__,
-    )
-    try:
-        return str(name)
-    except ValueError:  # an integer that is too long to be printed
-        return key
+    if key[:1] == "$":
+        with _otherwise():
+            name = decode_key(key, decode_value)
+    return name if isinstance(name, str) else key
 
 
 def decode_dict(body: Mapping[str, Any], child: Child) -> dict[Any, Any]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from cosmosservice.account.cache import Cache, footprint
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters.state_scopes import plain
-from cosmosservice.explore.session_log import Head, LogPage, shared_keys
+from cosmosservice.explore.session_log import Head, LogPage, read_shown, shared_keys
 from cosmosservice.explore.texts import value_text
+from cosmosservice.sessions.store.event_log import Plan
 
 if TYPE_CHECKING:
     from cosmosservice.cosmos_session_service import CosmosSessionService
@@ -125,9 +126,9 @@ class Past:
     async def _records(
         self, key: SessionKey, incarnation: str, after: int, last: int
     ) -> list[Record]:
+        plan = Plan(after + 1, last, before=last + 1)
         return await self._service.in_store(
-            "get_session_at",
-            lambda store: store.log.read(key, incarnation, after=after, before=last + 1),
+            "get_session_at", lambda store: read_shown(store, key, incarnation, plan)
         )
 
 
@@ -165,7 +166,7 @@ class _Log:
 
     async def _from_beginning(self, place: int) -> dict[str, Any]:
         initial = await self._initial()
-        if initial is None:  # of an older version, which did not store it
+        if initial is None:  # the event that stores it is lost
             return await self._from_end(place)
         folded = dict(initial)
         for number in range(self._number(place) + 1):

@@ -18,7 +18,6 @@ from cosmosservice.explore.past import compared, shown
 from cosmosservice.explore.reads import Reads
 from cosmosservice.explore.texts import visible
 from cosmosservice.memory.documents import Owner
-from cosmosservice.memory.entries import memory_of
 from cosmosservice.sessions.store.keys import SessionKey
 
 if TYPE_CHECKING:
@@ -75,10 +74,9 @@ class People(Reads):
             found = answer.memories
         else:
             owner = Owner.of(key.app_name, key.user_id)
-            latest = await service.in_store(
+            found = await service.in_store(
                 "iter_memories", lambda store: store.latest(owner, _MEMORIES)
             )
-            found = [memory_of(*each) for each in latest]
         budget = ImageBudget()
         return [_memory(each, budget) for each in found]
 

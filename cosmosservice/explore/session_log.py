@@ -13,11 +13,12 @@ from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.account.retries import VISIBILITY
 from cosmosservice.data_converters.state_scopes import Scoped, merged
-from cosmosservice.errors import SessionNotFoundError, UnavailableError
+from cosmosservice.errors import AuthenticationError, SessionNotFoundError, UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import Pair
 from cosmosservice.sessions.session_objects import event_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED, FORKING, RESTORING
+from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.records import Record, is_deleted
 from cosmosservice.sessions.store.retention import expired
@@ -121,7 +122,8 @@ class SessionLog:
         self, store: SessionStore, document: SessionDocument, shared: Pair[StateDocument]
     ) -> Head:
         key = self._key
-        new = await store.log.read(key, document.incarnation, after=document.revision)
+        plan = Plan(document.revision + 1, document.revision)
+        new = await read_shown(store, key, document.incarnation, plan)
         initial = await store.documents.initial_changes(document)
         changes = initial.map(newest, record_changes(new))
         state = Scoped(
@@ -131,14 +133,13 @@ class SessionLog:
                 await store.states.whole(shared.app, changes.app),
             ),
         )
-        title = document.body.get("title")
         turned = is_deleted(new)
         return Head(
             key,
             document.incarnation,
             document.first_seq - 1,
             new[-1].seq if new else document.revision,
-            title if isinstance(title, str) else "",
+            document.title,
             new[-1].timestamp if new else document.last_update_time,
             merged(state),
             deleted=document.status == DELETED if turned is None else turned,
@@ -156,12 +157,14 @@ class SessionLog:
     ) -> LogPage:
         """The events after a revision, or before one; without either, the newest."""
         if after is not None:
-            place: dict[str, int] = {"after": max(after, head.first), "limit": PAGE}
+            begin = max(after, head.first) + 1
+            before = begin + PAGE
         else:
-            place = {"after": head.first, "newest": PAGE}
-            place |= {} if before is None else {"before": before}
+            before = head.last + 1 if before is None else before
+            begin = max(before - PAGE, head.first + 1)
+        plan = Plan(begin, min(before - 1, head.last), before)
         records = await self._service.in_store(
-            "iter_events", lambda store: store.log.read(self._key, head.incarnation, **place)
+            "iter_events", lambda store: read_shown(store, self._key, head.incarnation, plan)
         )
         return LogPage([_entry(record) for record in records], head)
 
@@ -185,6 +188,18 @@ class SessionLog:
         except NotFound:
             raise SessionNotFoundError(f"Document {document_id} not found.") from None
         return found
+
+
+async def read_shown(
+    store: SessionStore, key: SessionKey, incarnation: str, plan: Plan
+) -> list[Record]:
+    """The records of a plan. An identity that may only read cannot probe: it is shown what its
+    replica has."""
+    try:
+        records, _ = await store.log.read_whole(key, incarnation, plan)
+    except AuthenticationError:
+        return await store.log.read(key, incarnation, after=plan.begin - 1, before=plan.before)
+    return records
 
 
 def is_shared(key: str) -> bool:

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import math
-from collections.abc import Coroutine, Hashable
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.deadline import remaining
 
 GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Runs long computations on another thread; at the end of a process, when no thread can start
+    and nobody else needs the loop, on this one."""
+    call = functools.partial(work, *args, **options)
+    try:
+        running = asyncio.get_running_loop().run_in_executor(None, call)
+    except RuntimeError:
+        return call()
+    return await running
 
 
 async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import finish
+from cosmosservice.hosting.forks import ForkSafeLock
 from cosmosservice.hosting.host import CLOSE_TIMEOUT, Host
 from cosmosservice.hosting.life import Life
 
@@ -35,7 +36,7 @@ class IoThread:
 
     def __init__(self, new_host: Callable[[], Host[Any]]) -> None:
         self._new_host = new_host
-        self._guard = threading.Lock()
+        self._guard = ForkSafeLock()
         self._current: _Thread | None = None
 
     @property

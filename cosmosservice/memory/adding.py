@@ -8,14 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cosmosservice.account import chunks
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
 from cosmosservice.memory import documents, queries
+from cosmosservice.memory.damage import is_place
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import Entry
 from cosmosservice.memory.known import Conversation, Known
+from cosmosservice.memory.lives import Life
 from cosmosservice.memory.sharing import join
 
 AT_ONCE: Final = 16  # concurrent requests
@@ -32,7 +35,7 @@ class Added:
 
 class Adding:
     """Writes memories. A memory whose id exists, forgotten or not, keeps its content, but then
-    belongs to one more session (sharing.py)."""
+    belongs to one more life (sharing.py)."""
 
     def __init__(self, container: Container, known: Known) -> None:
         self._container = container
@@ -41,7 +44,7 @@ class Adding:
     async def session(
         self,
         owner: Owner,
-        session_id: str,
+        life: Life,
         entries: Sequence[Entry],
         *,
         continues: bool = False,
@@ -56,7 +59,7 @@ class Adding:
         """
         if not entries:
             return []
-        name = documents.conversation_of(session_id)
+        name = documents.conversation_of(*life)
         conversation = await self._conversation(owner, name, others=others)
         ids = [entry.document_id for entry in entries]
         begin = conversation.begin_of(ids, continues=continues)
@@ -67,11 +70,9 @@ class Adding:
         ]
         if not new:
             return []
-        added = await self._add_all(owner, session_id, name, conversation, new[:-1])
+        added = await self._add_all(owner, life, name, conversation, new[:-1])
         complete = begin if new[-1][0] is entries[-1] else None
-        added += await self._add_all(
-            owner, session_id, name, conversation, new[-1:], complete=complete
-        )
+        added += await self._add_all(owner, life, name, conversation, new[-1:], complete=complete)
         conversation.complete = [*conversation.complete[-_MOST_COMPLETE:], (begin, ids[-1])]
         return added
 
@@ -86,9 +87,10 @@ class Adding:
         else:
             name = documents.conversation_of(session_id)
             conversation = await self._conversation(owner, name)
+        life = None if session_id is None else Life(session_id)
         unknown = [each for each in entries if each.document_id not in conversation.stored]
         new = list(zip(unknown, range(conversation.next_place, 10**9), strict=False))
-        return await self._add_all(owner, session_id, name, conversation, new)
+        return await self._add_all(owner, life, name, conversation, new)
 
     async def alone(self, owner: Owner, entries: Sequence[Entry]) -> list[Added]:
         """Adds memories that belong to no conversation and so have no neighbours."""
@@ -108,16 +110,21 @@ class Adding:
         first, end = documents.places_of(name)
         tail = await self._container.query(queries.TAIL, {"first": first, "end": end}, owner.key)
         found = known or Conversation()
+        tail = [row for row in tail if is_place(row.get("at"))]
         for row in tail:
             found.note(row["id"], documents.parse_place(row["at"])[1])
-        stored = [(row["complete"], row["id"]) for row in reversed(tail) if row.get("complete")]
+        stored = [
+            (row["complete"], row["id"])
+            for row in reversed(tail)
+            if isinstance(row.get("complete"), str)
+        ]
         found.complete = [each for each in found.complete if each not in stored] + stored
         return self._known.learn(owner.key, name, found)
 
     async def _add_all(
         self,
         owner: Owner,
-        session_id: str | None,
+        life: Life | None,
         name: str,
         conversation: Conversation,
         new: Sequence[tuple[Entry, int]],
@@ -127,7 +134,7 @@ class Adding:
         def add(entry: Entry, place: int) -> Callable[[], Awaitable[Added | None]]:
             async def one() -> Added | None:
                 at = documents.place_in(name, place)
-                added = await self._add(owner, session_id, entry, at, complete=complete)
+                added = await self._add(owner, life, entry, at, complete=complete)
                 conversation.note(entry.document_id, place)
                 return added
 
@@ -157,26 +164,20 @@ class Adding:
     async def _add(
         self,
         owner: Owner,
-        session_id: str | None,
+        life: Life | None,
         entry: Entry,
         at: str,
         *,
         complete: str | None = None,
     ) -> Added | None:
-        document, parts = await entry.documents(owner, session_id, at, complete=complete)
-        for part in parts:
-            try:
-                await self._container.create(part)
-            except Conflict:
-                continue  # stored by an earlier attempt
+        document, parts = await entry.documents(owner, life, at, complete=complete)
+        await chunks.store(self._container, parts)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             try:
                 await self._container.create(document)
             except Conflict:
-                if session_id is None or await join(
-                    self._container, owner, document["id"], session_id
-                ):
+                if life is None or await join(self._container, owner, document["id"], life):
                     return None
             else:
                 return Added(document, entry.text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cosmosservice.account.chunks import Damaged
 from cosmosservice.account.container import Container
 from cosmosservice.account.failures import NotFound
-from cosmosservice.data_converters import decode_value
 from cosmosservice.memory import documents, queries
+from cosmosservice.memory.damage import Damage
 from cosmosservice.memory.embedding import AT_ONCE, Vectors
-from cosmosservice.memory.entries import text_in
+from cosmosservice.memory.entries import memory_of, text_in
 from cosmosservice.memory.searching import content_of
 
 Progress = Callable[[int, int], None]
@@ -25,11 +26,11 @@ class EmbedReport:
 
 
 async def embed_missing(
-    container: Container, vectors: Vectors, owner: str | None, progress: Progress
+    container: Container, vectors: Vectors, owner: str | None, damage: Damage, progress: Progress
 ) -> EmbedReport:
     """Embeds the memories of one owner, or of all."""
     made = await container.query(queries.WITH_VECTOR, {"kind": documents.VECTOR}, owner)
-    having = {(each["owner"], each["of"]) for each in made}
+    having = {(each["owner"], str(each.get("of"))) for each in made}
     found = await container.query(queries.MEMORIES, {"kind": documents.MEMORY}, owner)
     missing = [each for each in found if (each["owner"], each["id"]) not in having]
     embedded = 0
@@ -40,9 +41,14 @@ async def embed_missing(
                 document = await container.read(each["id"], each["owner"])
             except NotFound:
                 continue
-            if isinstance(document, dict) and document["kind"] == documents.MEMORY:
+            if not isinstance(document, dict) or not damage.is_memory(document):
+                continue
+            try:
                 content = await content_of(container, document)
-                some.append((document, text_in(decode_value(content))))
+                if content is not None:
+                    some.append((document, text_in(memory_of(document, content).content)))
+            except Damaged as problem:
+                damage.report(document, str(problem))
         embedded += await vectors.add(some)
         progress(start + len(some), len(missing))
     return EmbedReport(len(missing), embedded)

@@ -12,6 +12,7 @@ from google.adk.events.event import Event
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict, NotFound
 from cosmosservice.memory import documents, queries
+from cosmosservice.memory.damage import strings
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import event_entries
 from cosmosservice.memory.store import MemoryStore
@@ -29,9 +30,9 @@ Outcomes = Counter[str]
 async def owners_in(container: Container, apps: Collection[str]) -> list[str]:
     """The partitions with data of these apps, or of all apps."""
     if not apps:
-        return sorted(map(str, await container.query(queries.OWNERS, {})))
+        return sorted(strings(await container.query(queries.OWNERS, {})))
     found = await container.query(queries.OWNERS_WITH_APPS, {})
-    return sorted({str(each["owner"]) for each in found if each["app_name"] in apps})
+    return sorted(set(strings([each["owner"] for each in found if each["app_name"] in apps])))
 
 
 async def documents_in(container: Container, owner: str) -> list[Document]:
@@ -46,18 +47,25 @@ async def documents_in(container: Container, owner: str) -> list[Document]:
     return sorted(found, key=lambda document: document.get("kind") != documents.PART)
 
 
-async def put_documents(container: Container, found: Sequence[Document]) -> Outcomes:
-    """Creates the missing documents, reads them again, and counts the memories by outcome."""
+async def put_documents(store: MemoryStore, found: Sequence[Document]) -> Outcomes:
+    """Creates the missing documents, reads them again, and counts the memories by outcome. Damaged
+    ones are copied as they are."""
     outcomes = Outcomes()
     for document in found:
-        outcome = await _put(container, document)
-        if document["kind"] == documents.MEMORY:
+        store.damage.is_whole(document)
+        outcome = await _put(store.container, document)
+        if document.get("kind") == documents.MEMORY:
             outcomes[outcome] += 1
     return outcomes
 
 
 async def _put(container: Container, document: Document) -> str:
-    body = {name: value for name, value in document.items() if not name.startswith("_")}
+    # The copy of a session is another life: there, the ids of its events tell it apart.
+    body = {
+        name: value
+        for name, value in document.items()
+        if not name.startswith("_") and name not in ("incarnation", "lives")
+    }
     if isinstance(document.get("ttl"), int) and document["ttl"] > 0:
         # The remaining time to live.
         body["ttl"] = int(document["_ts"] + document["ttl"] - time.time())
@@ -73,7 +81,7 @@ async def _put(container: Container, document: Document) -> str:
     except NotFound:
         return LOST
     assert isinstance(there, dict)
-    if there["kind"] == documents.FORGOTTEN != body["kind"]:
+    if there.get("kind") == documents.FORGOTTEN != body.get("kind"):
         return FORGOTTEN
     same = all(there.get(name) == value for name, value in body.items() if name != "ttl")
     return outcome if same else DIFFERENT
@@ -107,4 +115,4 @@ async def _kind(container: Container, owner: Owner, document_id: str) -> str | N
     except NotFound:
         return None
     assert isinstance(found, dict)
-    return str(found["kind"])
+    return str(found.get("kind"))

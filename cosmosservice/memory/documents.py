@@ -4,12 +4,13 @@
                                          memory twice stores it once
     kind       memory | forgotten | part | vector
     owner      app and user: the partition key
-    session_id the session that added it first; `also_in` names others that have it too
+    session_id the session that added it first, and `incarnation`, if it is known: which of its
+               lives. `also_in` and `lives` name others that have it too (lives.py)
     at         conversation . place      the memory's place in its conversation
     tokens     the words that it is found by, "#" + at, and "@" + a word of its author's name
     counts     the number of times, for words that occur more than once
     length     how many words it has
-    content    in ADK's form; or `chunks`: how many parts hold it
+    content    in ADK's form; or `chunks`: the description of the parts that hold it
 
 In parts and vectors, `of` names the memory, and `beside` its place.
 A forgotten memory keeps its id and place, and nothing of what was said. Parts (`<id>.c0.…`,
@@ -19,15 +20,14 @@ A forgotten memory keeps its id and place, and nothing of what was said. Parts (
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cosmosservice.account.chunks import chunk_count, describe, name_in, pack
 from cosmosservice.account.container import Document
-from cosmosservice.data_converters import from_json, to_json, wire_size
+from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.errors import InvalidIdError
 from cosmosservice.ids import escape
 
@@ -42,7 +42,6 @@ PROBED: Final = "probe"  # an id that no document has
 
 # A search reads the documents that match. Anything larger than this goes into parts.
 INLINE_BYTES: Final = 4_096
-CHUNK_CHARACTERS: Final = 1_000_000
 TOKENS_OF_A_DOCUMENT: Final = 1_000
 
 _LONGEST_NAME: Final = 900  # of an id or an owner; a longer one is replaced by its hash
@@ -88,9 +87,10 @@ def document_id(memory_id: str) -> str:
     return "e." + _bounded(escape(memory_id))
 
 
-def conversation_of(session_id: str) -> str:
-    """A short name of a session, for places in it."""
-    return hashlib.sha256(session_id.encode(errors="surrogatepass")).hexdigest()[:16]
+def conversation_of(session_id: str, incarnation: str | None = None) -> str:
+    """A short name of a session, or of one life of it, for places in it."""
+    named = session_id if incarnation is None else f"{session_id}\0{incarnation}"
+    return hashlib.sha256(named.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def place_in(conversation: str, place: int) -> str:
@@ -107,7 +107,7 @@ def parse_place(at: str) -> tuple[str, int]:
     return conversation, int(place)
 
 
-def split_large(
+async def split_large(
     document: Document, content: Any, tokens: list[str], counts: Mapping[str, int]
 ) -> list[Document]:
     """Puts content and tokens into the document. Returns parts with what does not fit."""
@@ -116,16 +116,11 @@ def split_large(
     if wire_size(raw) <= INLINE_BYTES:
         document["content"] = content
     else:
-        packed = base64.b64encode(zlib.compress(raw)).decode("ascii")
-        chunks = [
-            packed[at : at + CHUNK_CHARACTERS] for at in range(0, len(packed), CHUNK_CHARACTERS)
-        ]
-        # The hash keeps us from taking the parts of a failed attempt with other content for ours.
-        digest = hashlib.sha256(raw).hexdigest()[:16]
-        document |= {"chunks": len(chunks), "sha256": digest}
+        packed = await pack(raw)
+        document["chunks"] = described = describe(raw, packed)
         parts += [
-            _part(document, f"c{number}.{digest}", {"data": chunk})
-            for number, chunk in enumerate(chunks)
+            _part(document, _chunk_name(number, described), {"data": data})
+            for number, data in enumerate(packed)
         ]
     groups = [
         tokens[at : at + TOKENS_OF_A_DOCUMENT] for at in range(0, len(tokens), TOKENS_OF_A_DOCUMENT)
@@ -149,26 +144,22 @@ def _part(document: Document, name: str, fields: Document) -> Document:
         "beside": document["at"],
         **fields,
     }
-    for name in ("session_id", "ttl"):
+    for name in ("session_id", "incarnation", "ttl"):
         if name in document:
             part[name] = document[name]
     return part
 
 
 def chunk_ids(document: Document) -> list[str]:
-    return [
-        f"{document['id']}.c{number}.{document['sha256']}" for number in range(document["chunks"])
-    ]
+    """Raises Damaged if the document does not say which they are."""
+    described = document.get("chunks")
+    count = chunk_count(described)
+    return [f"{document['id']}.{_chunk_name(number, described)}" for number in range(count)]
 
 
-def chunks_beside(main_id: str) -> tuple[str, str]:
-    """A lower bound of the ids of a memory's chunks, and an exclusive upper bound."""
-    return f"{main_id}.c", f"{main_id}.d"
-
-
-def joined(chunks: list[str]) -> Any:
-    """The content that `split_large` has split."""
-    return from_json(zlib.decompress(base64.b64decode("".join(chunks))))
+def _chunk_name(number: int, described: Any) -> str:
+    """The hash keeps us from taking the chunks of a failed attempt with other content for ours."""
+    return f"c{number}.{name_in(described)[:16]}"
 
 
 def beside(main_id: str) -> tuple[str, str]:
@@ -182,8 +173,8 @@ def vector_id(main_id: str) -> str:
 
 def forgotten(document: Document, moment: str) -> Document:
     """What remains of a memory: no content, and an id that cannot be created again."""
-    kept = ("id", "owner", "at", "session_id", "also_in", "complete", "schema_version")
-    return {name: document[name] for name in kept if name in document} | {
+    kept = ("id", "owner", "at", "session_id", "incarnation", "also_in", "lives", "complete")
+    return {name: document[name] for name in (*kept, "schema_version") if name in document} | {
         "kind": FORGOTTEN,
         "forgotten_at": moment,
     }

@@ -15,6 +15,7 @@ from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict, NotFound
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 from cosmosservice.memory import documents, queries
+from cosmosservice.memory.damage import strings
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.ranking import NOTHING, Ranked
 from cosmosservice.memory.searching import Filter
@@ -143,7 +144,7 @@ class Vectors:
             "beside": document["at"],
             "embedding": vector,
         }
-        for name in ("session_id", "ttl"):
+        for name in ("session_id", "incarnation", "ttl"):
             if name in document:
                 made[name] = document[name]
         try:
@@ -154,7 +155,7 @@ class Vectors:
         try:
             await self.container.probe(main_id, owner)
             found = await self.container.read(main_id, owner)
-            gone = isinstance(found, dict) and found["kind"] != documents.MEMORY
+            gone = isinstance(found, dict) and found.get("kind") != documents.MEMORY
         except NotFound:
             gone = True
         if gone:
@@ -175,9 +176,11 @@ class Vectors:
         if chosen.session_id is not None:
             text = queries.NEAREST_IN_SESSION
             shared = await self.container.query(queries.SHARED, chosen.of_session, owner.key)
-            parameters |= chosen.of_session | {"shared": [each["at"] for each in shared]}
+            parameters |= chosen.of_session | {
+                "shared": strings([each.get("at") for each in shared])
+            }
         found = await self.container.query(text, parameters, owner.key)
-        return Ranked(list(dict.fromkeys(each["beside"] for each in found)), {})
+        return Ranked(list(dict.fromkeys(strings([each.get("beside") for each in found]))), {})
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         vectors = await embedded(self._embedder, texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import math
 import re
@@ -16,11 +15,14 @@ from google.adk.events.event import Event
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
+from cosmosservice.account.chunks import Damaged
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters import decode_state, decode_value, encode_state, encode_value
 from cosmosservice.errors import ConfigurationError
+from cosmosservice.hosting.concurrency import in_thread
 from cosmosservice.memory import documents
 from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.lives import Life, with_lives
 from cosmosservice.memory.words import names_of, words_of
 
 TTL: Final = "ttl"
@@ -47,11 +49,11 @@ class Entry:
         return documents.document_id(self.memory_id)
 
     async def documents(
-        self, owner: Owner, session_id: str | None, at: str, *, complete: str | None = None
+        self, owner: Owner, life: Life | None, at: str, *, complete: str | None = None
     ) -> tuple[Document, list[Document]]:
         """The memory's document, and the parts to be written before it."""
         if len(self.text) > _LARGE:
-            counts = await asyncio.to_thread(words_of, self.text)
+            counts = await in_thread(words_of, self.text)
         else:
             counts = words_of(self.text)
         made: Document = {
@@ -69,8 +71,8 @@ class Entry:
             "asks": is_question(self.text),
             "schema_version": documents.SCHEMA_VERSION,
         }
-        if session_id is not None:
-            made["session_id"] = session_id
+        if life is not None:
+            made |= with_lives({}, [life])
         if self.metadata:
             made["metadata"] = self.metadata
         if self.ttl is not None:
@@ -78,7 +80,7 @@ class Entry:
         if complete is not None:
             made["complete"] = complete
         tokens = [f"#{at}", *names_of(self.author or ""), *sorted(counts)]
-        return made, documents.split_large(made, self.content, tokens, counts)
+        return made, await documents.split_large(made, self.content, tokens, counts)
 
 
 def is_question(text: str) -> bool:
@@ -144,18 +146,24 @@ def memory_entries(
 
 
 def memory_of(document: Document, content: Any) -> MemoryEntry:
-    """What a search returns."""
-    metadata = decode_state(document.get("metadata", {}))
-    if "session_id" in document:
+    """What a search returns. Raises Damaged if the content is not that of a memory."""
+    metadata = decode_state(document.get("metadata") or {})
+    if document.get("session_id") is not None:
         metadata.setdefault("session_id", document["session_id"])
+    said = decode_value(content)
+    if not isinstance(said, types.Content):
+        raise Damaged("its content is not content")
     timestamp = decode_value(document.get("timestamp"))
-    return MemoryEntry(
-        id=document["memory_id"],
-        content=decode_value(content),
-        author=decode_value(document.get("author")),
-        timestamp=timestamp if timestamp is not None else iso(document["time"]),
-        custom_metadata=metadata,
-    )
+    try:
+        return MemoryEntry(
+            id=document["memory_id"],
+            content=said,
+            author=decode_value(document.get("author")),
+            timestamp=timestamp if timestamp is not None else iso(document["time"]),
+            custom_metadata=metadata,
+        )
+    except ValueError:  # which quotes the fields
+        raise Damaged("its author or timestamp has the wrong type") from None
 
 
 def iso(moment: float) -> str:

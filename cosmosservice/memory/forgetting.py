@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from cosmosservice.account.companions import Stands, Superseded
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.lives import LifeOf, documents_of_life, lives_of, main_id
 from cosmosservice.memory.sharing import leave
 
 _AT_ONCE: Final = 16
@@ -52,7 +54,7 @@ class Forgetting:
             except NotFound:
                 return False
             assert isinstance(found, dict)
-            was_there: bool = found["kind"] != documents.FORGOTTEN
+            was_there = found.get("kind") != documents.FORGOTTEN
             if was_there:
                 left = documents.forgotten(found, datetime.datetime.now(datetime.UTC).isoformat())
                 try:
@@ -72,24 +74,31 @@ class Forgetting:
             "delete_memory: others keep changing the memory. It was not deleted; try again."
         )
 
-    async def purge(self, owner: Owner, session_id: str | None) -> MemoryPurgeReport:
-        """Erases all documents of the user, or those that only one of the user's sessions has."""
-        text, parameters = queries.ALL, dict[str, Any]()
-        if session_id is not None:
-            text, parameters = queries.ALL_IN_SESSION, {"session_id": session_id}
+    async def purge(
+        self,
+        owner: Owner,
+        wanted: LifeOf | None,
+        *,
+        stands: Stands | None = None,
+        kept: Collection[str] = (),
+    ) -> MemoryPurgeReport:
+        """Erases all documents of the user except those of the kept sessions, or those that only
+        this session or life has.
+
+        Erases only what was found before `stands` was asked, and raises Superseded if the answer is
+        no.
+        """
         erased: Counter[str] = Counter()
         for _ in range(_ROUNDS):
-            # A lagging replica must not hide memories that other processes have added.
-            await self._container.probe(documents.PROBED, owner.key)
-            found = await self._container.query(text, parameters, owner.key)
+            found = await self._found(owner, wanted, kept)
             if not found:
                 break
-            # Memories first: without its memory, a search no longer finds a part or a vector.
-            found.sort(key=lambda each: each.get("kind") != documents.MEMORY)
-            if session_id is not None:
-                found = await leave(self._container, owner, session_id, found)
+            if stands is not None and not await stands():
+                raise Superseded
+            if wanted is not None:
+                found = await leave(self._container, owner, wanted, found)
             gone = await self._delete(owner, found)
-            erased.update(each.get("kind", "") for each in found if each["id"] in gone)
+            erased.update(_kind(each) for each in found if each["id"] in gone)
         else:
             raise StorageError(
                 "purge_memories: memories are added faster than they are erased. Some are left;"
@@ -101,6 +110,23 @@ class Forgetting:
             parts=erased[documents.PART],
             vectors=erased[documents.VECTOR],
         )
+
+    async def _found(
+        self, owner: Owner, wanted: LifeOf | None, kept: Collection[str]
+    ) -> list[Document]:
+        """Memories first: without its memory, a search no longer finds a part or a vector."""
+        if wanted is not None:
+            return await documents_of_life(self._container, owner, wanted)
+        # A lagging replica must not hide memories that other processes have added.
+        await self._container.probe(documents.PROBED, owner.key)
+        rows = await self._container.query(queries.ALL, {}, owner.key)
+        mains = {each["id"]: each for each in rows if "of" not in each}
+        found = [
+            each
+            for each in rows
+            if not any(life.session_id in kept for life in lives_of(mains.get(main_id(each), each)))
+        ]
+        return sorted(found, key=lambda each: each.get("kind") != documents.MEMORY)
 
     async def _delete(self, owner: Owner, found: Sequence[Document]) -> set[str]:
         """Deletes these, except those whose etag has changed. Returns the ids of those."""
@@ -123,3 +149,10 @@ class Forgetting:
         if failures:
             raise failures[0]
         return gone
+
+
+def _kind(document: Document) -> str:
+    """What a damaged document counts as: a memory."""
+    kind = document.get("kind")
+    known = (documents.FORGOTTEN, documents.PART, documents.VECTOR)
+    return kind if isinstance(kind, str) and kind in known else documents.MEMORY

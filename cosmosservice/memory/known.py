@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from cosmosservice.hosting.forks import ForkSafeLock
+from cosmosservice.memory.damage import Damage
 
 MOST_SESSIONS: Final = 1_000
 MOST_MEMORIES: Final = 200_000
@@ -68,8 +70,9 @@ class Known:
     """Shared by all event loops of a service."""
 
     def __init__(self, repeat_seconds: float) -> None:
+        self.damage = Damage()
         self._repeat_seconds = repeat_seconds
-        self._guard = threading.Lock()
+        self._guard = ForkSafeLock()
         self._conversations: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
         self._answers: OrderedDict[Hashable, tuple[float, str, Any]] = OrderedDict()
         self._versions: OrderedDict[str, int] = OrderedDict()

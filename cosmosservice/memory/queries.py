@@ -21,8 +21,10 @@ ANY_OF_60: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for numbe
 
 SMALL: Final = (
     f"SELECT TOP {CANDIDATES} c.id, c.of, c.at, c.beside, c.time, c.length, c.asks, c.tokens,"
-    " c.counts"
+    " c.counts, c._rid"
 )
+OF_LIVES: Final = "c.session_id, c.incarnation, c.also_in, c.lives"
+SMALL_WITH_LIVES: Final = f"{SMALL}, {OF_LIVES}"
 OF_SESSION: Final = "(c.session_id = @session_id OR ARRAY_CONTAINS(c.also_in, @session_id))"
 IN_SESSION: Final = f" AND {OF_SESSION}"
 OF_AUTHOR: Final = " AND c.author = @author"
@@ -32,13 +34,13 @@ NEWEST: Final = " ORDER BY c.time DESC"
 # By the number of tokens, and whether a session is given.
 HAVING: Final = {
     (8, False): f"{SMALL} FROM c WHERE ({ANY_OF_8}){NEWEST}",
-    (8, True): f"{SMALL} FROM c WHERE ({ANY_OF_8}){IN_SESSION}{NEWEST}",
+    (8, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_8}){IN_SESSION}{NEWEST}",
     (16, False): f"{SMALL} FROM c WHERE ({ANY_OF_16}){NEWEST}",
-    (16, True): f"{SMALL} FROM c WHERE ({ANY_OF_16}){IN_SESSION}{NEWEST}",
+    (16, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_16}){IN_SESSION}{NEWEST}",
     (24, False): f"{SMALL} FROM c WHERE ({ANY_OF_24}){NEWEST}",
-    (24, True): f"{SMALL} FROM c WHERE ({ANY_OF_24}){IN_SESSION}{NEWEST}",
+    (24, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_24}){IN_SESSION}{NEWEST}",
     (60, False): f"{SMALL} FROM c WHERE ({ANY_OF_60}){NEWEST}",
-    (60, True): f"{SMALL} FROM c WHERE ({ANY_OF_60}){IN_SESSION}{NEWEST}",
+    (60, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_60}){IN_SESSION}{NEWEST}",
 }
 
 # By the number of places, and whether an author and a time are given.
@@ -93,12 +95,9 @@ LATEST: Final = (
     "SELECT TOP @count * FROM c WHERE c.time > -1e300 AND NOT IS_DEFINED(c.of) ORDER BY c.time DESC"
 )
 
-DATA: Final = "SELECT c.id, c.data FROM c WHERE c.id >= @first AND c.id < @end"
 BESIDE: Final = "SELECT c.id FROM c WHERE c.id >= @first AND c.id < @end"
-ALL: Final = "SELECT c.id, c.kind FROM c"
-ALL_IN_SESSION: Final = (
-    f"SELECT c.id, c.kind, c.of, c.session_id, c.also_in, c._etag FROM c WHERE {OF_SESSION}"
-)
+ALL: Final = f"SELECT c.id, c.kind, c.of, {OF_LIVES}, c._etag FROM c"
+ALL_IN_SESSION: Final = f"SELECT c.id, c.kind, c.of, {OF_LIVES}, c._etag FROM c WHERE {OF_SESSION}"
 
 WITH_VECTOR: Final = "SELECT c.of, c.owner FROM c WHERE c.kind = @kind"
 MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE c.kind = @kind"

@@ -15,9 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cosmosservice.account.chunks import Damaged, load_json
 from cosmosservice.account.container import Container, Document
+from cosmosservice.account.failures import NotFound
 from cosmosservice.memory import documents, queries
+from cosmosservice.memory.damage import Damage
 from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.lives import lives_of
 from cosmosservice.memory.queries import CANDIDATES, MOST_TOKENS
 from cosmosservice.memory.ranking import (
     NOTHING,
@@ -44,6 +48,17 @@ class Filter:
     author: str | None = None
     since: float | None = None
     until: float | None = None
+    incarnation: str | None = None  # of the session: memories of its other lives are not found
+
+    def may_have(self, document: Document) -> bool:
+        """Whether it is of this session, and not known to be of another life of it."""
+        if self.session_id is None:
+            return True
+        return any(
+            each.session_id == self.session_id
+            and (self.incarnation is None or each.incarnation in (None, self.incarnation))
+            for each in lives_of(document)
+        )
 
     @property
     def of_hits(self) -> dict[str, Any]:
@@ -69,11 +84,25 @@ class Filter:
         return self.author is not None or self.has_time
 
 
+@dataclass(frozen=True)
+class Start:
+    """Where a page begins: at a time, without the memories of that time that were seen."""
+
+    time: float = -EVER
+    seen: frozenset[str] = frozenset()
+
+    def after(self, rows: Sequence[Document]) -> Start:
+        last = rows[-1]["time"]
+        seen = frozenset(each["id"] for each in rows if each["time"] == last)
+        return Start(last, seen | self.seen if last == self.time else seen)
+
+
 class Searching:
     """Looks for memories by their words."""
 
-    def __init__(self, container: Container, weights: Weights = WEIGHTS) -> None:
+    def __init__(self, container: Container, damage: Damage, weights: Weights = WEIGHTS) -> None:
         self._container = container
+        self._damage = damage
         self._weights = weights
 
     async def rank(self, owner: Owner, query: str, chosen: Filter) -> Ranked:
@@ -86,7 +115,7 @@ class Searching:
         return ranked(matches, scores, self._weights)
 
     async def contents(self, owner: Owner, places: Sequence[str], chosen: Filter) -> list[Document]:
-        """The memories at these places that may be found."""
+        """The memories at these places that may be found, except damaged ones."""
         found: list[Document] = []
         for start in range(0, len(places), MOST_TOKENS):
             tokens = [f"#{at}" for at in places[start : start + MOST_TOKENS]]
@@ -94,7 +123,7 @@ class Searching:
             text = queries.CONTENTS[size, chosen.author is not None, chosen.has_time]
             parameters = queries.filled(tokens) | chosen.of_hits
             found += await self._container.query(text, parameters, owner.key)
-        return found
+        return [each for each in found if self._damage.is_memory(each) and chosen.may_have(each)]
 
     async def _matches(
         self, owner: Owner, terms: Sequence[Term], chosen: Filter
@@ -105,7 +134,8 @@ class Searching:
         rounds: list[tuple[list[Term], list[Match]]] = []
         while True:
             rows = await self._having(owner, asked, chosen)
-            matches = matches_of(rows, terms)
+            usable = [row for row in rows if "of" in row or chosen.may_have(row)]
+            matches = matches_of(filter(self._damage.is_match, usable), terms)
             rounds.append((asked, matches))
             found |= {match.document_id: match for match in matches}
             rarer = _rarer(asked, matches)
@@ -165,13 +195,19 @@ def _estimated(rounds: Sequence[tuple[list[Term], list[Match]]]) -> dict[Term, f
 
 
 async def content_of(container: Container, document: Document) -> Any:
-    """A memory's content, from its parts if it is large. None if a part is gone by now."""
+    """A memory's content, from its chunks if it is large. None if it was forgotten meanwhile.
+    Raises Damaged."""
     if "content" in document:
         return document["content"]
-    wanted = documents.chunk_ids(document)
-    first, end = documents.chunks_beside(document["id"])
-    found = await container.query(queries.DATA, {"first": first, "end": end}, document["owner"])
-    chunks = {each["id"]: each["data"] for each in found}
-    if not all(each in chunks for each in wanted):
+    try:
+        ids = documents.chunk_ids(document)
+        return await load_json(container, ids, document["owner"], document["chunks"])
+    except Damaged as problem:
+        damage = problem
+    try:
+        found = await container.read(document["id"], document["owner"])
+    except NotFound:
         return None
-    return documents.joined([chunks[each] for each in wanted])
+    if isinstance(found, dict) and found.get("kind") == documents.FORGOTTEN:
+        return None
+    raise damage

@@ -1,8 +1,7 @@
 """Memories that several sessions share: a fork has the events of its source, with their ids.
 
-A memory belongs to the session that added it first (`session_id`) and to others that added it
-(`also_in`). Erasing a session erases the memories that no other session has; the others pass to the
-next of their sessions.
+Erasing a life of a session erases the memories that no other life or session has. The others pass
+to the next of their lives (lives.py).
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
 from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.lives import Life, LifeOf, lives_of, main_id, with_lives
 
 
-async def join(container: Container, owner: Owner, document_id: str, session_id: str) -> bool:
-    """Makes the memory belong to this session too. False if it no longer exists."""
+async def join(container: Container, owner: Owner, document_id: str, life: Life) -> bool:
+    """Makes the memory belong to this life too. False if it no longer exists."""
     for attempt in CONTENTION:
         await CONTENTION.pause(attempt)
         try:
             found: Any = await container.read(document_id, owner.key)
-            if "session_id" not in found or session_id in sessions_of(found):
+            lives = _joined(lives_of(found), life)
+            if lives is None or "session_id" not in found:
                 return True
-            await container.replace(
-                _own(found) | {"also_in": [*found.get("also_in", ()), session_id]}, found["_etag"]
-            )
+            await container.replace(with_lives(_own(found), lives), found["_etag"])
         except PreconditionFailed:
             continue
         except NotFound:
@@ -39,39 +38,39 @@ async def join(container: Container, owner: Owner, document_id: str, session_id:
     )
 
 
-def sessions_of(document: Document) -> list[str]:
-    return [document["session_id"], *document.get("also_in", ())]
+def _joined(lives: list[Life], life: Life) -> list[Life] | None:
+    """The lives with this one too; None if it is among them already."""
+    unknown = Life(life.session_id)
+    if life in lives or (life == unknown and any(each[0] == unknown[0] for each in lives)):
+        return None
+    if unknown in lives:  # now it is known which life has it
+        return [life if each == unknown else each for each in lives]
+    return [*lives, life]
 
 
 async def leave(
-    container: Container, owner: Owner, session_id: str, found: Sequence[Document]
+    container: Container, owner: Owner, wanted: LifeOf, found: Sequence[Document]
 ) -> list[Document]:
-    """Passes those documents of a session that other sessions have too to one of them. Returns the
-    rest, which must be erased."""
+    """Passes those of these documents that other lives have too to one of them. Returns the rest,
+    which must be erased."""
     others = {
-        each["id"]: [name for name in sessions_of(each) if name != session_id]
+        each["id"]: [life for life in lives_of(each) if not wanted.includes(life, each)]
         for each in found
         if "of" not in each
     }
-    shared = [each for each in found if others.get(each.get("of", each["id"]))]
-    # The memory last: parts and vectors count as shared only as long as it belongs to this session.
+    shared = [each for each in found if others.get(main_id(each))]
+    # The memory last: parts and vectors count as shared only as long as it belongs to this life.
     for each in sorted(shared, key=lambda each: "of" not in each):
-        first, *rest = others[each.get("of", each["id"])]
+        left = others[main_id(each)]
         try:
             whole: Any = await container.read(each["id"], owner.key)
             if whole["_etag"] == each["_etag"]:
-                changed = _own(whole) | {"session_id": first}
-                await container.replace(
-                    changed if "of" in each else _also_in(changed, rest), each["_etag"]
-                )
+                changed = with_lives(_own(whole), left[:1] if "of" in each else left)
+                await container.replace(changed, each["_etag"])
         except (PreconditionFailed, NotFound):
             continue  # the next round finds it again, or it is gone
-    return [each for each in found if each not in shared]
-
-
-def _also_in(document: Document, sessions: list[str]) -> Document:
-    document.pop("also_in", None)
-    return document | ({"also_in": sessions} if sessions else {})
+    kept = {each["id"] for each in shared}
+    return [each for each in found if each["id"] not in kept]
 
 
 def _own(document: Document) -> Document:

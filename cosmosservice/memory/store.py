@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
+from google.adk.memory.memory_entry import MemoryEntry
+
+from cosmosservice.account.chunks import Damaged
 from cosmosservice.account.container import Container, Document
 from cosmosservice.errors import ConfigurationError
 from cosmosservice.memory import documents, queries
@@ -13,11 +17,13 @@ from cosmosservice.memory.adding import Added, Adding
 from cosmosservice.memory.backfill import EmbedReport, Progress, embed_missing
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.embedding import Vectors
-from cosmosservice.memory.entries import Entry
+from cosmosservice.memory.entries import Entry, memory_of
+from cosmosservice.memory.erasing import MemoryCompanion
 from cosmosservice.memory.forgetting import Forgetting, MemoryPurgeReport
 from cosmosservice.memory.known import Known
+from cosmosservice.memory.lives import Life, LifeOf, SessionLives
 from cosmosservice.memory.ranking import WEIGHTS, Weights, fused
-from cosmosservice.memory.searching import Filter, Searching, content_of
+from cosmosservice.memory.searching import Filter, Searching, Start, content_of
 
 Found = tuple[Document, Any]
 """A memory's document and its content."""
@@ -36,12 +42,16 @@ class MemoryStore:
         known: Known,
         vectors: Vectors | None = None,
         weights: Weights = WEIGHTS,
+        lives: SessionLives | None = None,
     ) -> None:
         self.container = container
+        self._lives = lives
+        self.damage = known.damage
         self._known = known
         self._adding = Adding(container, known)
-        self._searching = Searching(container, weights)
+        self._searching = Searching(container, known.damage, weights)
         self._forgetting = Forgetting(container)
+        self.companion = MemoryCompanion(container, known)
         self.vectors = vectors
 
     async def settle(self) -> None:
@@ -50,22 +60,20 @@ class MemoryStore:
     async def close(self) -> None:
         """Does nothing: everything that was acknowledged is stored."""
 
-    async def add_session(self, owner: Owner, session_id: str, entries: Sequence[Entry]) -> None:
-        await self._embed(await self._adding.session(owner, session_id, entries))
+    async def add_session(self, owner: Owner, life: Life, entries: Sequence[Entry]) -> None:
+        await self._embed(await self._adding.session(owner, life, entries))
 
     async def remember(
         self,
         owner: Owner,
-        session_id: str,
+        life: Life,
         entries: Sequence[Entry],
         *,
         continues: bool,
         others: bool,
     ) -> int:
         """Adds the next events of a session, and returns the number of memories added."""
-        added = await self._adding.session(
-            owner, session_id, entries, continues=continues, others=others
-        )
+        added = await self._adding.session(owner, life, entries, continues=continues, others=others)
         await self._embed(added)
         return len(added)
 
@@ -77,42 +85,63 @@ class MemoryStore:
     async def add_alone(self, owner: Owner, entries: Sequence[Entry]) -> None:
         await self._embed(await self._adding.alone(owner, entries))
 
-    async def search(self, owner: Owner, query: str, limit: int, chosen: Filter) -> list[Found]:
-        """The best matches with their contents. Repeating a search costs nothing for a while,
-        unless this process has changed the owner's memories."""
+    async def search(
+        self, owner: Owner, query: str, limit: int, chosen: Filter
+    ) -> list[MemoryEntry]:
+        """The best matches. Repeating a search costs nothing for a while, unless this process has
+        changed the owner's memories."""
+        chosen = await self._in_current_life(owner, chosen)
         question = (query, limit, chosen)
         answer = self._known.answer(owner.key, question)
-        if answer is not None:
-            return list(answer)
-        version = self._known.version(owner.key)
+        if answer is None:
+            version = self._known.version(owner.key)
+            answer = await self._search(owner, query, limit, chosen)
+            self._known.answered(owner.key, question, answer, version)
+        return [memory_of(*each) for each in answer]
+
+    async def _search(self, owner: Owner, query: str, limit: int, chosen: Filter) -> list[Found]:
         ranking = self._searching.rank(owner, query, chosen)
         if self.vectors is None:
             ranked = await ranking
         else:
             ranked = fused(*await asyncio.gather(ranking, self.vectors.rank(owner, query, chosen)))
         count = limit * (_NARROW if chosen.is_narrow else 1) + _SPARE
-        documents_found = await self._searching.contents(owner, ranked.places[:count], chosen)
-        found = await self._with_contents(ranked.sorted(documents_found)[:limit])
-        self._known.answered(owner.key, question, tuple(found), version)
+        there = await self._searching.contents(owner, ranked.places[:count], chosen)
+        rest = ranked.sorted(await self._of_life(owner, chosen, there))
+        found: list[Found] = []
+        while rest and len(found) < limit:  # again if some of the best cannot be read
+            missing = limit - len(found)
+            found += await self._with_contents(rest[:missing])
+            rest = rest[missing:]
         return found
 
     async def page(
-        self, owner: Owner, session_id: str | None, after: float, seen: frozenset[str]
-    ) -> list[Found]:
-        """The next memories in the order of time; `seen` are those of the time `after`."""
-        if not seen:  # at the beginning: a list must be complete even if a replica lags
+        self, owner: Owner, session_id: str | None, start: Start
+    ) -> tuple[list[MemoryEntry], Start | None]:
+        """The next memories in the order of time, and where to go on; None at the end."""
+        if not start.seen:  # at the beginning: a list must be complete even if a replica lags
             await self.container.probe(documents.PROBED, owner.key)
         text = queries.FROM if session_id is None else queries.FROM_IN_SESSION
-        parameters: dict[str, Any] = {"from": after, "count": _PAGE + len(seen)}
+        parameters: dict[str, Any] = {"from": start.time, "count": _PAGE + len(start.seen)}
         if session_id is not None:
             parameters["session_id"] = session_id
-        found = await self.container.query(text, parameters, owner.key)
-        return await self._with_contents([each for each in found if each["id"] not in seen])
+        rows = await self.container.query(text, parameters, owner.key)
+        new = [each for each in rows if each["id"] not in start.seen]
+        if not new:
+            return [], None
+        chosen = await self._in_current_life(owner, Filter(session_id))
+        whole = [each for each in new if self.damage.is_memory(each) and chosen.may_have(each)]
+        return await self._entries(await self._of_life(owner, chosen, whole)), start.after(new)
 
-    async def latest(self, owner: Owner, count: int) -> list[Found]:
+    async def latest(self, owner: Owner, count: int) -> list[MemoryEntry]:
         """The newest memories, the newest first."""
-        found = await self.container.query(queries.LATEST, {"count": count}, owner.key)
-        return await self._with_contents(found)
+        asked = count
+        while True:
+            rows = await self.container.query(queries.LATEST, {"count": asked}, owner.key)
+            found = await self._entries(list(filter(self.damage.is_memory, rows)))
+            if len(found) >= count or len(rows) < asked:
+                return found[:count]
+            asked += count  # some cannot be shown
 
     async def forget(self, owner: Owner, memory_id: str) -> bool:
         try:
@@ -120,9 +149,9 @@ class MemoryStore:
         finally:
             self._known.changed(owner.key)
 
-    async def purge(self, owner: Owner, session_id: str | None) -> MemoryPurgeReport:
+    async def purge(self, owner: Owner, wanted: LifeOf | None) -> MemoryPurgeReport:
         try:
-            return await self._forgetting.purge(owner, session_id)
+            return await self._forgetting.purge(owner, wanted)
         finally:
             self._known.changed(owner.key, erased=True)
 
@@ -130,16 +159,50 @@ class MemoryStore:
         if self.vectors is None:
             raise ConfigurationError("The service has no embedder: pass embedder=.")
         key = None if owner is None else owner.key
-        return await embed_missing(self.container, self.vectors, key, progress)
+        return await embed_missing(self.container, self.vectors, key, self.damage, progress)
+
+    async def _in_current_life(self, owner: Owner, chosen: Filter) -> Filter:
+        if chosen.session_id is None or self._lives is None:
+            return chosen
+        current = await self._lives.current(owner, chosen.session_id)
+        return dataclasses.replace(chosen, incarnation=current)
+
+    async def _of_life(
+        self, owner: Owner, chosen: Filter, rows: Sequence[Document]
+    ) -> Sequence[Document]:
+        """Without memories that do not know their life, and whose events only another one has."""
+        if chosen.session_id is None or chosen.incarnation is None or self._lives is None:
+            return rows
+        life = LifeOf(chosen.session_id, chosen.incarnation)
+        unknown = {each["id"]: each["memory_id"] for each in rows if not life.has(each)}
+        if not unknown:
+            return rows
+        having = await self._lives.with_events(owner, chosen.session_id, unknown.values())
+        elsewhere = {
+            each
+            for each, event_id in unknown.items()
+            if event_id in having and chosen.incarnation not in having[event_id]
+        }
+        return [each for each in rows if each["id"] not in elsewhere]
 
     async def _embed(self, added: Sequence[Added]) -> None:
         if self.vectors is not None:
             await self.vectors.add([(each.document, each.text) for each in added])
 
-    async def _with_contents(self, found: Sequence[Document]) -> list[Found]:
-        contents = await asyncio.gather(*(content_of(self.container, each) for each in found))
-        return [
-            (document, content)
-            for document, content in zip(found, contents, strict=True)
-            if content is not None and document["kind"] == documents.MEMORY
-        ]
+    async def _entries(self, rows: Sequence[Document]) -> list[MemoryEntry]:
+        return [memory_of(*each) for each in await self._with_contents(rows)]
+
+    async def _with_contents(self, rows: Sequence[Document]) -> list[Found]:
+        """Those that can be shown."""
+        found = await asyncio.gather(*map(self._with_content, rows))
+        return [each for each in found if each is not None]
+
+    async def _with_content(self, document: Document) -> Found | None:
+        try:
+            content = await content_of(self.container, document)
+            if content is not None:
+                memory_of(document, content)
+                return document, content
+        except Damaged as damaged:
+            self.damage.report(document, str(damaged))
+        return None

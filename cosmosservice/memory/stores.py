@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING, Final
 
 from cosmosservice.errors import ConfigurationError, StorageError
 from cosmosservice.memory.definition import MEMORIES_CONTAINER, with_vectors
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from cosmosservice.account.connection import Connection
     from cosmosservice.account.settings import Settings
     from cosmosservice.memory.embedding import Embedder, Vectors
+    from cosmosservice.memory.erasing import MemoryCompanion
+    from cosmosservice.memory.lives import SessionLives
     from cosmosservice.memory.store import MemoryStore
+
+    OpenLives = Callable[[Connection], Awaitable[SessionLives]]
 
 # Operations that the timeout limits. Others take as long as there is work to do.
 _BOUNDED = frozenset({"search_memory", "delete_memory", "iter_memories"})
@@ -23,9 +27,17 @@ _BOUNDED = frozenset({"search_memory", "delete_memory", "iter_memories"})
 class MemoryStores:
     """Names the container of a memory service, and opens its stores."""
 
+    outlives_session: Final = True
+
     def __init__(
-        self, settings: Settings, *, embedder: Embedder | None, repeat_seconds: float
+        self,
+        settings: Settings,
+        *,
+        embedder: Embedder | None,
+        repeat_seconds: float,
+        lives: OpenLives | None = None,
     ) -> None:
+        self._lives = lives
         self._container = settings.memory_container
         self._embedder = embedder
         self._known = Known(repeat_seconds)
@@ -34,11 +46,19 @@ class MemoryStores:
     async def open(self, connection: Connection) -> MemoryStore:
         from cosmosservice.memory.store import MemoryStore
 
+        lives = None if self._lives is None else await self._lives(connection)
         if self._embedder is None:
             container = await connection.container(MEMORIES_CONTAINER, self._container)
-            return MemoryStore(container, self._known, weights=self._weights)
+            return MemoryStore(container, self._known, weights=self._weights, lives=lives)
         vectors = await self._vectors(connection, self._embedder)
-        return MemoryStore(vectors.container, self._known, vectors, self._weights)
+        return MemoryStore(vectors.container, self._known, vectors, self._weights, lives)
+
+    async def open_companion(self, connection: Connection) -> MemoryCompanion | None:
+        """The memories, for a session service; None if the container does not exist."""
+        from cosmosservice.memory.erasing import MemoryCompanion
+
+        container = await connection.existing_container(MEMORIES_CONTAINER, self._container)
+        return None if container is None else MemoryCompanion(container, self._known)
 
     async def _vectors(self, connection: Connection, embedder: Embedder) -> Vectors:
         from cosmosservice.memory import embedding

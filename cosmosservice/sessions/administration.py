@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
+from cosmosservice.errors import CosmosServiceError, UnavailableError
 from cosmosservice.hosting.deadline import answered
 from cosmosservice.sessions.face import Face
 from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, PURGING, iso
@@ -26,8 +26,8 @@ from cosmosservice.sessions.store.queries import (
 if TYPE_CHECKING:
     from google.adk.sessions import Session
 
-    from cosmosservice.account.companions import Eraser
     from cosmosservice.sessions.importing import ImportOutcome
+    from cosmosservice.sessions.store.purging import Purge
     from cosmosservice.sessions.store.repair import RepairReport
     from cosmosservice.sessions.store.store import SessionStore
     from cosmosservice.sessions.verifying import Verifier
@@ -35,6 +35,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Progress = Callable[[int, int], None]  # (sessions done, total sessions)
+
+_TOO_MANY = 10  # failures in a row, after which nothing more is tried
+
+
+@dataclass(frozen=True)
+class PurgeFailure:
+    """A session that could not be erased, or not completely. Calling the purge again continues."""
+
+    app_name: str
+    user_id: str = field(repr=False)
+    session_id: str = field(repr=False)
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -44,20 +56,11 @@ class PurgeReport:
     sessions: int
     documents: int  # records that became stubs; chunks and large values that were removed
     companions: int = 0  # documents of memories and artifacts that were erased with them
+    failed: tuple[PurgeFailure, ...] = ()  # these are not counted
 
 
 class Administration(Face):
     """Operations for operators. The session service inherits them."""
-
-    @property
-    @abstractmethod
-    def _erasers(self) -> Sequence[Eraser]:
-        """The services that erase their own data of a purged session or user."""
-
-    async def _erase_with(
-        self, app_name: str, user_id: str, sessions: Collection[str] | None
-    ) -> int:
-        return sum([await each.erase(app_name, user_id, sessions) for each in self._erasers])
 
     async def restore_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Brings a deleted session back unchanged. Does nothing if it is not deleted.
@@ -77,15 +80,14 @@ class Administration(Face):
         key = SessionKey.named(app_name, user_id, session_id)
 
         async def purge(store: SessionStore) -> PurgeReport:
-            erased = await store.lifecycle.purge(key)
+            purge = _purge_in(store)
+            erased = await purge.session(key)
+            await purge.finish()
             if erased is None:
                 return PurgeReport(0, 0)
-            await store.erase_remnants()
-            return PurgeReport(1, erased.documents)
+            return PurgeReport(1, erased.documents, erased.companions)
 
-        report = await self.in_store("purge_session", purge)
-        with_it = await self._erase_with(app_name, user_id, [key.session_id])
-        return replace(report, companions=with_it)
+        return await self.in_store("purge_session", purge)
 
     async def purge_user(
         self,
@@ -95,27 +97,50 @@ class Administration(Face):
         include_state: bool = False,
         progress: Progress | None = None,
     ) -> PurgeReport:
-        """Erases all sessions of a user and, on request, the user's state."""
+        """Erases all sessions of a user, with all memories and artifacts of the user, and on
+        request the user's state.
+
+        One session that cannot be erased does not keep the others: the report names it."""
         key = StateKey.of_user(app_name, user_id)
 
-        async def purge(store: SessionStore) -> PurgeReport:
+        async def sessions_of(store: SessionStore) -> list[Document]:
             # Probe first, so that the list misses no session.
             await store.sessions.probe(key.document_id, user_id)
-            found = await store.sessions.query(OF_USER, {"app": app_name}, user_id)
+            return await store.sessions.query(OF_USER, {"app": app_name}, user_id)
+
+        async def purge(store: SessionStore) -> PurgeReport:
+            found = await sessions_of(store)
             sessions = [body for body in found if "session_id" in body or "status" in body]
-            report, erased = await _purge(store, sessions, progress)
+            sweep = _Sweep(_purge_in(store), progress)
+            await sweep.over(sessions)
             documents = await store.values.erase_unowned(key, store.clock.now() - DAY)
             if include_state:
                 initial = (body.get("stamp") for body in found)
                 stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
                 await store.states.settle()
-                documents += await store.states.erase(key, max([erased.stamp, *stamps]))
-            if documents:
-                await store.erase_remnants()
-            return PurgeReport(report.sessions, report.documents + documents)
+                documents += await store.states.erase(key, max([sweep.erased.stamp, *stamps]))
 
-        report = await self.in_store("purge_user", purge)
-        return replace(report, companions=await self._erase_with(app_name, user_id, None))
+            async def living() -> set[str]:
+                """Sessions that were created since, or could not be erased."""
+                return {
+                    str(body.get("session_id"))
+                    for body in await sessions_of(store)
+                    if body.get("status") not in (None, PURGING, PURGED)
+                }
+
+            companions = 0
+            for each in await store.companions.all():
+                companions += await each.erase_user(app_name, user_id, living)
+                answered()  # it may have taken long
+            await sweep.purge.finish()
+            report = sweep.report()
+            return replace(
+                report,
+                documents=report.documents + documents,
+                companions=report.companions + companions,
+            )
+
+        return await self.in_store("purge_user", purge)
 
     async def purge_deleted(
         self,
@@ -125,21 +150,28 @@ class Administration(Face):
         progress: Progress | None = None,
     ) -> PurgeReport:
         """Erases the sessions that were deleted longer ago than this, including those that have
-        since been created again."""
+        since been created again, and what is left of sessions that have expired.
 
-        with_them = 0
-
-        async def companions(key: SessionKey) -> None:
-            nonlocal with_them
-            with_them += await self._erase_with(key.app_name, key.user_id, [key.session_id])
-            answered()  # the other services have timeouts of their own
+        One session that cannot be erased does not keep the others: the report names it."""
 
         async def purge(store: SessionStore) -> PurgeReport:
-            sessions, before = await _gone(store, app_name, older_than)
-            return (await _purge(store, sessions, progress, before, companions))[0]
+            now = store.clock.now()
+            sessions = await _gone(store, app_name, older_than)
+            before = now - older_than.total_seconds()
+            sweep = _Sweep(_purge_in(store, before), progress)
+            await sweep.over(sessions)
+            users = {
+                key.shared.user
+                for body in sessions
+                if body.get("status") == PURGED
+                and (key := SessionKey.in_document(body)) is not None
+            }
+            for user in users:
+                sweep.erased.documents += await store.states.sweep(user, now - DAY)
+            await sweep.purge.finish()
+            return sweep.report()
 
-        report = await self.in_store("purge_deleted", purge)
-        return replace(report, companions=with_them)
+        return await self.in_store("purge_deleted", purge)
 
     async def count_deleted(
         self,
@@ -150,8 +182,11 @@ class Administration(Face):
         """How many sessions `purge_deleted` would erase now."""
 
         async def count(store: SessionStore) -> int:
-            found, _ = await _gone(store, app_name, older_than)
-            return sum(body.get("status") != PURGED for body in found)
+            found = await _gone(store, app_name, older_than)
+            return sum(
+                body.get("status") not in (None, PURGED) and not body.get("purged")
+                for body in found
+            )
 
         return await self.in_store("count_deleted", count)
 
@@ -253,41 +288,53 @@ class Administration(Face):
 
 async def _gone(
     store: SessionStore, app_name: str | None, older_than: datetime.timedelta
-) -> tuple[list[Document], str]:
-    """The sessions that were deleted before the cutoff, and the cutoff."""
+) -> list[Document]:
+    """The sessions that were deleted before the cutoff or have expired."""
     now = store.clock.now()
     before = iso(now - older_than.total_seconds())
-    found = await store.sessions.query(GONE, {"before": before, "day_ago": iso(now - DAY)})
-    return [body for body in found if app_name in (None, body.get("app_name"))], before
+    parameters = {"before": before, "day_ago": iso(now - DAY), "now": now}
+    found = await store.sessions.query(GONE, parameters)
+    return [body for body in found if app_name in (None, body.get("app_name"))]
 
 
-async def _purge(
-    store: SessionStore,
-    sessions: list[Document],
-    progress: Progress | None,
-    deleted_before: str | None = None,
-    companions: Callable[[SessionKey], Awaitable[None]] | None = None,
-) -> tuple[PurgeReport, Erased]:
-    named = [(key, body) for body in sessions if (key := SessionKey.in_document(body)) is not None]
-    purged, total, users = 0, Erased(), set[StateKey]()
-    for done, (key, body) in enumerate(named, 1):
-        if body.get("status") == PURGED and deleted_before is not None:
-            erased = await store.lifecycle.sweep_purged(key)
-            if key.shared.user not in users:
-                users.add(key.shared.user)
-                before = store.clock.now() - DAY
-                total.documents += await store.states.sweep(key.shared.user, before)
-        else:
-            erased = await store.lifecycle.purge(
-                key, deleted_before=deleted_before, companions=companions
-            )
-        if erased is None and deleted_before is not None:
-            erased = await store.lifecycle.purge_replaced(key, deleted_before=deleted_before)
-        if erased is not None:
-            purged += 1
-            total.add(erased)
-        if progress is not None:
-            progress(done, len(named))
-    if total.documents:
-        await store.erase_remnants()
-    return PurgeReport(purged, total.documents), total
+def _purge_in(store: SessionStore, deleted_before: float | None = None) -> Purge:
+    from cosmosservice.sessions.store.purging import Purge  # when it is needed: it imports much
+
+    return Purge(store, deleted_before=deleted_before)
+
+
+class _Sweep:
+    """A purge of many sessions. One that cannot be erased does not stop it."""
+
+    def __init__(self, purge: Purge, progress: Progress | None) -> None:
+        self.purge = purge
+        self._progress = progress
+        self.erased = Erased()
+        self._sessions = 0
+        self._failed: list[PurgeFailure] = []
+
+    def report(self) -> PurgeReport:
+        return PurgeReport(
+            self._sessions, self.erased.documents, self.erased.companions, tuple(self._failed)
+        )
+
+    async def over(self, sessions: list[Document]) -> None:
+        keys = dict.fromkeys(
+            key for body in sessions if (key := SessionKey.in_document(body)) is not None
+        )
+        in_a_row = 0
+        for done, key in enumerate(keys, 1):
+            try:
+                if in_a_row >= _TOO_MANY:
+                    raise UnavailableError("Not tried: too many others have failed in a row.")
+                erased = await self.purge.session(key)
+            except CosmosServiceError as problem:
+                in_a_row += 1
+                self._failed.append(PurgeFailure(*key.name, reason=str(problem)))
+            else:
+                in_a_row = 0
+                if erased is not None:
+                    self._sessions += 1
+                    self.erased.add(erased)
+            if self._progress is not None:
+                self._progress(done, len(keys))

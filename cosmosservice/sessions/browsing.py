@@ -12,7 +12,7 @@ from google.adk.sessions.session import Session
 
 from cosmosservice.sessions.arguments import key_or_none, part_of_title, seconds_of
 from cosmosservice.sessions.face import Face
-from cosmosservice.sessions.session_objects import event_object, session_object
+from cosmosservice.sessions.session_objects import event_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
 from cosmosservice.sessions.store.feed_position import Scope
 from cosmosservice.sessions.store.keys import SessionKey
@@ -50,6 +50,7 @@ class Browsing(Face):
         continuation: str | None = None,
         deleted: bool = False,
         newest_first: bool = False,
+        by_id: bool = False,
         updated_after: datetime.datetime | float | None = None,
         updated_before: datetime.datetime | float | None = None,
         title: str | None = None,
@@ -65,6 +66,8 @@ class Browsing(Face):
             same.
           deleted: list the deleted sessions that can be restored instead.
           newest_first: the last updated first. Default: oldest update first, like list_sessions.
+          by_id: by user id and session id. Use does not change this order: the pages together show
+            every session that exists from the first page to the last.
           updated_after: only sessions that were updated then or later: a datetime with a time
             zone, or seconds since 1970.
           updated_before: only sessions that were updated before.
@@ -72,11 +75,14 @@ class Browsing(Face):
         """
         if limit < 1:
             raise ValueError("limit must be at least 1.")
+        if newest_first and by_id:
+            raise ValueError("newest_first and by_id cannot be combined.")
         wanted = Wanted(
             app_name,
             user_id,
             DELETED if deleted else ACTIVE,
             newest_first,
+            by_id,
             seconds_of("updated_after", updated_after),
             seconds_of("updated_before", updated_before),
             part_of_title(title),
@@ -85,7 +91,7 @@ class Browsing(Face):
             "list_sessions",
             lambda store: store.listing.page(wanted, limit=limit, continuation=continuation),
         )
-        sessions = [session_object(each) for each in found]
+        sessions = [self.session_object(each) for each in found]
         return SessionPage(sessions, following, [each.title for each in found])
 
     async def count_sessions(
@@ -136,7 +142,7 @@ class Browsing(Face):
         """
         key = SessionKey.named(app_name, user_id, session_id)
         past = await self.in_store("get_session_at", lambda store: store.history.at(key, at))
-        return session_object(past.snapshot)
+        return self.session_object(past.snapshot)
 
     def watch(
         self,

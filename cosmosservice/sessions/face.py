@@ -7,6 +7,9 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from google.adk.sessions.session import Session
+
+    from cosmosservice.sessions.store.snapshot import Snapshot
     from cosmosservice.sessions.store.store import SessionStore
 
 T = TypeVar("T")
@@ -19,3 +22,7 @@ class Face(ABC):
     async def in_store(
         self, operation: str, work: Callable[[SessionStore], Coroutine[Any, Any, T]]
     ) -> T: ...
+
+    @abstractmethod
+    def session_object(self, snapshot: Snapshot) -> Session:
+        """What the service returns for a snapshot."""

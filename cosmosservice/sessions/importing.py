@@ -27,6 +27,7 @@ from cosmosservice.sessions.store.session_documents import SessionDocument, fold
 from cosmosservice.sessions.store.state import State
 from cosmosservice.sessions.store.state_documents import stamped
 from cosmosservice.sessions.store.store import SessionStore
+from cosmosservice.sessions.store.titles import display_name
 
 IMPORT = "cosmosservice-import"
 
@@ -62,8 +63,6 @@ class Importer:
         except Conflict:  # another process is writing to the session
             return ImportOutcome.DIFFERENT
         await self._store.projection.project(key, document.incarnation)
-        if not wanted:
-            self._store.projector.schedule(key, document.incarnation, new=True)
         await self._share(key, state, shared_stamp(stamp, session, self._store.clock.now()))
         if created:
             return ImportOutcome.COPIED
@@ -78,11 +77,13 @@ class Importer:
         incarnation = new_incarnation()
         # State that no event sets must have been there from the beginning.
         first = State({name: v for name, v in state.session.items() if name not in folded})
+        stored = await self._store.values.stored(key, incarnation, first)
         body = session_document(
             key,
             incarnation=incarnation,
             first_seq=1,
-            state=await self._store.values.stored(key, incarnation, first),
+            state=stored,
+            title=display_name(stored),
             now=_finite(wanted[0].timestamp if wanted else session.last_update_time),
         )
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from google.adk.events.event import Event
@@ -24,23 +24,29 @@ class SessionMemory(Protocol):
         session_id: str,
         events: Sequence[Event],
         *,
+        incarnation: str | None,
         beginning: bool,
         others: bool,
     ) -> int:
-        """Adds events of a session: those after the previous call, or with `beginning` all events
-        since the first one. `others`: another process may have added some of them.
+        """Adds events of one life of a session: those after the previous call, or with `beginning`
+        all events since the first one. `others`: another process may have added some of them.
         """
 
-    async def erase(self, app_name: str, user_id: str, sessions: Collection[str] | None) -> int:
-        """Erases the memories of these sessions of a user; None: all of the user's."""
+    async def erase_life(
+        self, app_name: str, user_id: str, session_id: str, incarnation: str
+    ) -> int:
+        """Erases the memories of one life of a session."""
 
 
 class MemoryKeeper:
-    """Passes records to a memory service. Holds only a weak reference to it, because this object
-    lives as long as the connection and must not keep the memory service alive."""
+    """Passes records to a memory service. This object lives as long as the connection, and so it
+    must not keep the memory service alive, except while there is something to add (`hold`)."""
 
     def __init__(self, memory: SessionMemory) -> None:
         self._memory = weakref.ref(memory)
+
+    def hold(self) -> object:
+        return self._memory()
 
     async def keep(
         self, key: SessionKey, records: list[Record], *, beginning: bool, others: bool
@@ -52,11 +58,12 @@ class MemoryKeeper:
                 key.user_id,
                 key.session_id,
                 [event_object(record) for record in records],
+                incarnation=records[0].incarnation,
                 beginning=beginning,
                 others=others,
             )
 
-    async def erase(self, key: SessionKey) -> None:
+    async def erase(self, key: SessionKey, incarnation: str) -> None:
         memory = self._memory()
         if memory is not None:
-            await memory.erase(key.app_name, key.user_id, [key.session_id])
+            await memory.erase_life(key.app_name, key.user_id, key.session_id, incarnation)

@@ -10,7 +10,9 @@ from google.adk.sessions.session import Session
 from cosmosservice.data_converters import same_event
 from cosmosservice.data_converters.lazy_events import lazy_event
 from cosmosservice.data_converters.state_scopes import merged
-from cosmosservice.errors import EventIdReusedError
+from cosmosservice.errors import EventIdReusedError, InvalidIdError
+from cosmosservice.sessions.store.held import Held
+from cosmosservice.sessions.store.keys import Marker, SessionKey
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.snapshot import Snapshot
 
@@ -28,9 +30,24 @@ def session_object(snapshot: Snapshot) -> Session:
         events=[event_object(record) for record in snapshot.records],
         last_update_time=snapshot.last_update_time,
     )
-    if snapshot.marker is not None:
-        session._storage_update_marker = snapshot.marker.text(snapshot.key)
+    session._storage_update_marker = snapshot.marker.text(snapshot.key)
     return session
+
+
+def _marker_of(session: Session) -> str | None:
+    # Reading the attribute directly takes twenty times as long.
+    private = session.__pydantic_private__
+    return private.get("_storage_update_marker") if private else None
+
+
+def incarnation_of(session: Session) -> str | None:
+    """Which life of the session the object came from; None if it does not say."""
+    try:
+        key = SessionKey.of(session.app_name, session.user_id, session.id)
+    except InvalidIdError:
+        return None
+    marker = Marker.parse(_marker_of(session), key)
+    return None if marker is None else marker.incarnation
 
 
 class Holding:
@@ -41,13 +58,16 @@ class Holding:
     and the store agree.
     """
 
-    def __init__(self, session: Session, event: Event, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, session: Session, event: Event, loop: asyncio.AbstractEventLoop, memory: object = None
+    ) -> None:
         self._session, self._event, self._loop = session, event, loop
+        self._memory = memory  # alive until the event is stored, even if the caller gives up
 
-    def marker(self) -> str | None:
-        # Reading the attribute directly takes twenty times as long.
-        private = self._session.__pydantic_private__
-        return private.get("_storage_update_marker") if private else None
+    def held(self) -> Held:
+        session = self._session
+        last = session.events[-1].id if session.events else None
+        return Held(_marker_of(session), last, session.last_update_time)
 
     def take(self, marker: str, newer: list[Record]) -> None:
         private = self._session.__pydantic_private__

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 if TYPE_CHECKING:
-    from cosmosservice.account.companions import Companions
+    from cosmosservice.account.companions import Declaration
     from cosmosservice.account.connection import Connection
     from cosmosservice.account.settings import Settings
+    from cosmosservice.sessions.store.held import Incarnations
     from cosmosservice.sessions.store.remembering import Keeper
     from cosmosservice.sessions.store.store import SessionStore
 
@@ -32,7 +33,8 @@ class SessionStores:
         *,
         cache_bytes: int,
         rebase: bool,
-        companions: Companions,
+        incarnations: Incarnations,
+        companions: Callable[[], Iterable[Declaration]],
         keeper: Keeper | None = None,
     ) -> None:
         self._session_container = settings.session_container
@@ -42,8 +44,10 @@ class SessionStores:
         self._rebase = rebase
         self._companions = companions
         self._keeper = keeper
+        self._incarnations = incarnations
 
     async def open(self, connection: Connection) -> SessionStore:
+        from cosmosservice.account.companions import Companions
         from cosmosservice.sessions.store.store import SessionStore
 
         return SessionStore(
@@ -51,10 +55,12 @@ class SessionStores:
             events=await connection.container(EVENTS_CONTAINER, self._conversation_container),
             clock=connection.clock,
             erase_remnants=connection.erase_remnants,
+            leaves_remnants=connection.leaves_remnants,
             timeout=self._timeout,
             cache_bytes=self._cache_bytes,
             rebase=self._rebase,
-            companions=self._companions,
+            incarnations=self._incarnations,
+            companions=Companions(self._companions, connection),
             keeper=self._keeper,
         )
 

@@ -51,6 +51,7 @@ class SessionChange:
     revision: int  # the change's place in the session
     continuation: str = field(repr=False)
     """Where to continue after this change: `watch(since=…)` with the same names."""
+    incarnation: str = field(repr=False)  # tells sessions apart that had the same id in turn
 
 
 class SessionWatch(AsyncIterator[SessionChange]):
@@ -108,6 +109,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
             event_object(found.record) if found.record and found.kind == EVENT else None,
             found.seq,
             found.position.text(self._scope),
+            found.incarnation,
         )
 
     async def aclose(self) -> None:

@@ -103,10 +103,6 @@ async def _write(service: CosmosSessionService, meter: _Meter) -> None:
     meter.note("append an event that changes the session's state")
     await service.flush()
     meter.note("… and once for all of these: the session document follows")
-    await service.create_session(**NAMES, session_id="idle", state={"cart": ["tea"]})
-    meter.reset()
-    await service.flush()
-    meter.note("the origin of a session that has no event ten seconds after its creation")
     await service.append_event(session, Event(author="a", actions=_delta("user:name", "app:open")))
     meter.reset()  # the state documents are there from now on
     await service.append_event(session, _event(**{"user:name": "Ada"}))

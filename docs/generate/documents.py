@@ -19,7 +19,7 @@ Document = dict[str, Any]
 
 NAMES = (
     "session", "user_state", "app_state", "adk_event", "tombstone", "restored", "stub", "chunk",
-    "origin", "large", "purged", "state_value", "large_state",
+    "large", "purged", "state_value", "large_state",
 )  # fmt: skip
 
 _MOMENT = 1_700_000_000.25
@@ -105,10 +105,6 @@ async def _stored() -> dict[str, Document]:
         await service.append_event(large, _said("user", "tea " * 800_000, 3))
         found = await documents("large")
         result |= {"large": found["adk_event"], "chunk": found["chunk"]}
-
-        await service.create_session(**names, session_id="new", state={"table": 4})
-        await service.flush()
-        result["origin"] = (await documents("new"))["origin"]
 
         book = await service.create_session(
             **names, session_id="book", state={"title": "Tea", "book": "tea " * 20_000}, ttl=3600

@@ -82,6 +82,11 @@ class Emulator:
     def clear_requests(self) -> None:
         self.requests.clear()
 
+    @property
+    def path(self) -> str:
+        """The file, or ``:memory:``."""
+        return self._storage.path
+
     def erase_remnants(self) -> bool:
         """Rewrite the file, so that it holds no bytes of deleted or replaced data. False if another
         process is using the file: its write-ahead log may still hold some."""

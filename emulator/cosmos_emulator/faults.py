@@ -14,11 +14,11 @@ Each rule counts the requests that match it, from 1. It applies from the ``nth``
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from . import forks
 from .errors import CosmosError
 from .messages import Flaw
 from .requests_log import RequestRecord
@@ -81,7 +81,7 @@ class Faults:
     def __init__(self, *, latency: float = 0.0) -> None:
         self.latency = latency
         self._rules: list[Rule] = []
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def fail(self, status: int, *, substatus: int = 0, **match: Any) -> Rule:
         """Answer with an error, without applying the request."""

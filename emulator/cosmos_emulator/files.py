@@ -1,11 +1,8 @@
-"""The SQLite file: opens it, checks that it is an emulator's, and upgrades an older one."""
+"""The SQLite file: opens it, and checks that it is an emulator's."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sqlite3
-from pathlib import Path
 
 from .errors import ForeignFile, StorageError
 
@@ -83,17 +80,13 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have made or upgraded the tables since the check above.
+        # Another process may have made the tables since the check above.
         if not _is_filled(connection):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
-        version = _check_version(connection, path)
-        if version < SCHEMA_VERSION:
-            _back_up(path, version)
-            _upgrade(connection)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        _check_version(connection, path)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -108,57 +101,14 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _check_version(connection: sqlite3.Connection, path: str) -> int:
+def _check_version(connection: sqlite3.Connection, path: str) -> None:
     version = _pragma(connection, "user_version")
     if version > SCHEMA_VERSION:
         raise StorageError(
             f"{path}: written by a newer version of this emulator (its format is {version}, this "
-            f"version knows formats up to {SCHEMA_VERSION}); nothing was changed"
+            f"version knows format {SCHEMA_VERSION}); nothing was changed"
         )
-    if version < 1:
-        raise StorageError(f"{path}: written in a format that this emulator does not know")
-    return version
-
-
-def _back_up(path: str, version: int) -> None:
-    """Copy the file to ``<path>.backup-v<version>``; an older backup is kept."""
-    target = Path(f"{path}.backup-v{version}")
-    number = 1
-    while target.exists():
-        number += 1
-        target = Path(f"{path}.backup-v{version}-{number}")
-    unfinished = Path(f"{target}.unfinished")
-    try:
-        unfinished.unlink(missing_ok=True)
-        # On another connection: ours holds the lock that keeps writers out.
-        with (
-            contextlib.closing(_connect(path)) as source,
-            contextlib.closing(sqlite3.connect(unfinished)) as copy,
-        ):
-            source.backup(copy)
-        os.replace(unfinished, target)
-    except (OSError, sqlite3.Error) as error:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+    if version < SCHEMA_VERSION:
         raise StorageError(
-            f"{path}: written by an older version of this emulator, and cannot be upgraded because "
-            f"no backup can be written to {target} ({error}); nothing was changed"
-        ) from error
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """From format 1: containers get their number of ranges, and counters of single writes.
-
-    The first files of format 1 counted single writes by the LSN, the later ones have both.
-    """
-    connection.execute("ALTER TABLE containers ADD COLUMN ranges INTEGER NOT NULL DEFAULT 1")
-    columns = {row[1] for row in connection.execute("PRAGMA table_info(containers)")}
-    if "version" in columns:
-        return
-    connection.execute("ALTER TABLE containers ADD COLUMN version INTEGER NOT NULL DEFAULT 0")
-    connection.execute("UPDATE containers SET version = lsn")
-    for (number,) in connection.execute("SELECT num FROM containers").fetchall():
-        items = f"items_{number}"
-        connection.execute(f"ALTER TABLE {items} ADD COLUMN version INTEGER NOT NULL DEFAULT 0")
-        connection.execute(f"UPDATE {items} SET version = lsn")
-        connection.execute(f"DROP INDEX IF EXISTS {items}_by_lsn")
+            f"{path}: written in a format that this emulator does not know; nothing was changed"
+        )

@@ -56,14 +56,20 @@ class History:
     """The history of all containers, as far back as a replica may lag."""
 
     def __init__(self, connection: sqlite3.Connection, time: Callable[[], float]) -> None:
-        self._connection = connection
         self._time = time
         self._watched: set[int] = set()
         self._outdated = False
+        self.begin(connection)
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Start on a new connection: everything written before counts as seen everywhere."""
+        self._connection = connection
+        self._watched.clear()
         # SQLite keeps the function where garbage collection does not see it. If the function
         # referred to an owner of the connection, none of them could ever be collected.
         connection.create_function("replica_time", 0, partial(_time_of, weakref.ref(self)))
         _run(connection, _COMMITS)
+        self.refresh()
 
     def outdate(self) -> None:
         """Another process has written: start again at the next use."""

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import math
 import random
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from . import forks
 from .history import History
 
 Lag = float | tuple[float, float]
@@ -63,7 +63,7 @@ class Replicas:
         self._replicas: dict[tuple[int, str], list[_Replica]] = {}
         self._reads = 0
         self._last = 0.0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._history: History | None = None
 
     def hold(self, *containers: str) -> None:

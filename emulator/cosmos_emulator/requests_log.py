@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from . import forks
 from .documents import load_object
 from .errors import CosmosError
 from .messages import Request, Response
@@ -63,7 +63,7 @@ class RequestLog:
     def __init__(self) -> None:
         self._records: deque[RequestRecord] = deque(maxlen=KEPT)
         self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def begin(self, request: Request) -> RequestRecord:
         record = RequestRecord(

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from .errors import CosmosError
-from .files import BUSY_TIMEOUT_MS, open_file
+from .files import BUSY_TIMEOUT_MS, Connection, open_file
+from .forks import hold_during_forks, opening
 from .history import History
 
 MANY = 1000  # deleted items after which the log is emptied
@@ -67,14 +68,38 @@ class Storage:
     def __init__(self, path: str) -> None:
         self.path = path
         self.lock = threading.RLock()
-        self._in_memory = path == ":memory:"
+        self._in_memory = path in (":memory:", "")
+        # Absolute: the process may have changed its directory when the file is opened again.
+        self._file = path if self._in_memory else os.path.abspath(path)
         self._seen_version = -1
         self._on_foreign_change: list[Callable[[], None]] = []
         self._made_indexes: set[str] = set()
-        self._connection = open_file(path)
         self._closed = False
         self._erased = 0
         self.history: History | None = None
+        with opening:
+            self._opened: Connection | None = open_file(self._file)
+            hold_during_forks(self)
+
+    @property
+    def _connection(self) -> Connection:
+        """For the holder of the lock."""
+        if self._opened is None:
+            self._opened = open_file(self._file)
+            self._seen_version = -1
+            if self.history is not None:
+                self.history.begin(self._opened)
+        return self._opened
+
+    def before_fork(self) -> None:
+        """Keep all threads out, and close the file: SQLite must not carry it into a child."""
+        self.lock.acquire()
+        if self._opened is not None and not self._in_memory and not self._closed:
+            self._opened.close()
+            self._opened = None
+
+    def after_fork(self) -> None:
+        self.lock.release()
 
     def close(self) -> None:
         with self.lock:
@@ -124,7 +149,6 @@ class Storage:
         """Keep superseded versions of items from now on, for replicas that lag."""
         with self.lock:
             self.history = History(self._connection, time)
-            self.history.refresh()
             self.on_foreign_change(self.history.outdate)
             return self.history
 
@@ -150,8 +174,8 @@ class Storage:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it or nothing."""
-        connection = self._connection
         with self.lock, _translated():
+            connection = self._connection
             if self.history is not None and not connection.in_transaction:
                 self.history.refresh()
             connection.execute("BEGIN IMMEDIATE")

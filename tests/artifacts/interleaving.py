@@ -44,6 +44,7 @@ class Schedule:
         tasks = [asyncio.ensure_future(each) for each in work]
         while not all(task.done() for task in tasks):
             await settled()
+            self._held = [each for each in self._held if not each[1].cancelled()]
             if not self._held:
                 await asyncio.sleep(0.001)  # a process pauses
                 continue

@@ -124,3 +124,41 @@ async def test_a_saver_with_a_wrong_clock_changes_no_time(service, emulator, who
     change(emulator, "version", created_at=stored["created_at"] + 86_400)
     found = await service.get_artifact_version(**who, filename="f")
     assert abs(found.create_time - stored["_ts"]) < 60
+
+
+DAMAGES = [
+    ("piece", {}),
+    ("piece", {"data": "AAAA"}),
+    ("piece", {"data": "A" * 512}),  # of the right length
+    ("version", {"payload": {"digests": "0" * 128}}),
+    ("version", {"payload": {"upload": None}}),
+    ("version", {"payload": {"use": "x"}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "damage"), DAMAGES, ids=str)
+async def test_the_same_bytes_saved_again_do_not_rely_on_damaged_ones(
+    service, open_artifacts, emulator, who, kind, damage
+):
+    await service.save_artifact(**who, filename="f", artifact=blob(LARGE))
+    change(emulator, kind, **damage)
+    for name in ("g", "h", "f"):
+        await service.save_artifact(**who, filename=name, artifact=blob(LARGE))
+        found = await open_artifacts().load_artifact(**who, filename=name)
+        assert found.inline_data.data == LARGE
+    assert len({each["payload"].get("upload") for each in documents(emulator, "version")}) <= 2
+
+
+async def test_a_fork_does_not_mix_a_damaged_payload_with_a_whole_one(
+    service, open_artifacts, emulator, who
+):
+    from cosmosservice import CosmosSessionService
+
+    async with CosmosSessionService(account=service.account) as sessions:
+        await sessions.create_session(**who)
+        await service.save_artifact(**who, filename="f", artifact=blob(LARGE))
+        change(emulator, "piece", data="A" * 512)
+        await service.save_artifact(**who, filename="g", artifact=blob(LARGE))
+        fork = await sessions.fork_session(**who)
+        found = await service.load_artifact(**who | {"session_id": fork.id}, filename="g")
+        assert found.inline_data.data == LARGE

@@ -289,11 +289,11 @@ async def test_an_id_of_which_artifacts_were_deleted_can_be_used(connect, proces
     assert await connect().load("a") == blob(LARGE + b"\x01")
 
 
-async def test_without_an_artifact_service_nothing_is_copied(connect, process, emulator):
-    before = documents(emulator)
-    fork = await connect(with_artifacts=False).sessions.fork_session(**THIS)
-    assert documents(emulator) == before
+async def test_a_process_without_an_artifact_service_copies_artifacts_too(connect, process):
+    sessions = connect(with_artifacts=False).sessions
+    fork = await sessions.fork_session(**THIS, new_session_id="fork")
     assert len(fork.events) == 2
+    assert await connect().versions() == {"a": [0, 1], "upload": [0, 1]}
 
 
 async def test_payloads_that_cannot_be_reached_are_said_before_anything_is_stored(

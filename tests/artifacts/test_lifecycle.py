@@ -200,7 +200,7 @@ async def test_requests_of_each_operation(emulator, who):
     ]  # fmt: skip
     assert {each.operation for each in charges} == {"save_artifact"}
     assert sorted(await sent(save(service, who, large, "g"))) == [
-        "create", "create", "delete", "query", "query",
+        "create", "create", "delete", "query", "query", "read", "read",
     ]  # fmt: skip
     assert await sent(service.load_artifact(**who, filename="g")) == ["query", "read", "read"]
     await service.close()

@@ -47,7 +47,7 @@ class Shelf:
 def shelf(monkeypatch):
     made = Shelf()
 
-    async def open_blobs(self, where, connection):
+    async def open_blobs(self, where, connection, *, ensure):
         return made
 
     monkeypatch.setattr(ArtifactStores, "_open_blobs", open_blobs)

@@ -87,9 +87,29 @@ async def test_the_same_bytes_are_stored_once_in_a_session(service, open_artifac
     await service.save_artifact(**who, filename="a", artifact=blob(data))
     await open_artifacts().save_artifact(**who, filename="b", artifact=blob(data, "image/gif"))
     await service.save_artifact(**who, filename="a", artifact=blob(data))
-    await open_artifacts().save_artifact_stream(**who, filename="c", data=in_parts(data, 77))
     assert len(documents(emulator, "piece")) == 3
+    await open_artifacts().save_artifact_stream(**who, filename="c", data=in_parts(data, 77))
+    assert len(documents(emulator, "piece")) == 6  # a stream has been sent when it is known
     assert documents(emulator, "upload") == []
+    assert garbage(emulator) == []
+
+
+async def test_bytes_that_are_deleted_while_they_are_saved_again_are_stored_again(
+    service, open_artifacts, emulator, who
+):
+    data, other = bytes_of("x", 900), open_artifacts()
+    await service.save_artifact(**who, filename="a", artifact=blob(data))
+    deleted = []
+
+    async def delete(_):
+        await other.delete_artifact(**who, filename="a")
+        deleted.append(len(documents(emulator, "piece")))
+
+    # The pieces have been read, and the announcement of another upload is withdrawn.
+    emulator.faults.call(delete, when="before", operation="delete")
+    assert await service.save_artifact(**who, filename="b", artifact=blob(data)) == 0
+    assert deleted == [0]
+    assert (await other.load_artifact(**who, filename="b")).inline_data.data == data
     assert garbage(emulator) == []
 
 

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -36,12 +37,22 @@ def command() -> str:
 
 
 class Azurite:
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, process: subprocess.Popen[bytes]) -> None:
         self.endpoint = endpoint
+        self._process = process
         self.connection_string = (
             f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};"
             f"BlobEndpoint={endpoint};"
         )
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """A block in which it takes connections and does not answer."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def container(self) -> ContainerClient:
         """A new container, made with the plain SDK."""
@@ -81,7 +92,7 @@ def running(folder: Path) -> Iterator[Azurite]:
         )
     try:
         _wait(process, port, folder / "azurite.log")
-        yield Azurite(f"http://127.0.0.1:{port}/{ACCOUNT}")
+        yield Azurite(f"http://127.0.0.1:{port}/{ACCOUNT}", process)
     finally:
         process.terminate()
         process.wait(30)

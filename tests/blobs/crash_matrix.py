@@ -19,11 +19,11 @@ from typing import Any
 from unittest import mock
 
 from azure.core.exceptions import ServiceResponseError
-from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob import ContainerClient
 
 from cosmos_emulator import Emulator
-from cosmosservice.artifacts import blobs
+from cosmosservice.account.retries import Retry
+from cosmosservice.artifacts import blob_requests, blobs
 from tests.artifacts import crash_matrix as matrix
 from tests.artifacts.crash_matrix import FAULTS, OPERATIONS, Operation, Outcome
 from tests.artifacts.processes import Process, documents, store
@@ -45,8 +45,8 @@ class Wire:
         self.victim: Process | None = None
 
 
-class Transport(AioHttpTransport):  # type: ignore[misc]
-    """The SDK's own transport, with a fault at one request."""
+class Transport(blob_requests.Transport):
+    """The service's own transport, with a fault at one request."""
 
     def __init__(self, wire: Wire, process: Process) -> None:
         super().__init__()
@@ -138,7 +138,11 @@ def _run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 def outcomes(operation: Operation, azurite: Azurite) -> Iterator[Outcome]:
     chosen = [fault for fault in FAULTS if fault.name in CHOSEN]
     make = lambda: BlobStage(azurite)  # noqa: E731
-    with mock.patch.object(blobs, "BLOB", blobs.BLOB.__class__(4, 0.0, 0.0)):
+    at_once = Retry(4, 0.0, 0.0)
+    with (
+        mock.patch.object(blobs, "COPY", at_once),
+        mock.patch.object(blob_requests, "REQUEST", at_once),
+    ):
         yield from matrix.outcomes(operation, chosen, make, _run)
         for place in itertools.count(1):
             reached = False

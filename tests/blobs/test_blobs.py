@@ -12,6 +12,7 @@ from cosmosservice import (
     ContainerMismatchError,
     CosmosArtifactService,
     DamagedArtifactError,
+    UnavailableError,
 )
 from tests.artifacts.kinds import SMALL, blob, text
 from tests.artifacts.processes import bytes_of, documents
@@ -58,12 +59,10 @@ async def test_a_stream_is_one_blob_and_is_read_in_parts(service, open_artifacts
 async def test_the_same_bytes_are_one_blob(service, open_artifacts, container, who):
     await save(service, who, LARGE)
     await save(open_artifacts(), who, LARGE, "g")
-    await service.save_artifact_stream(**who, filename="h", data=[LARGE])
     assert len(names(container)) == 1
     await service.delete_artifact(**who, filename="f")
     assert await load(service, who, "g") == LARGE
     await service.delete_artifact(**who, filename="g")
-    await service.delete_artifact(**who, filename="h")
     assert names(container) == []
 
 
@@ -138,6 +137,47 @@ async def test_a_changed_blob_is_reported_and_never_returned(service, container,
     container.delete_blob(name)
     with pytest.raises(DamagedArtifactError, match="missing"):
         await load(service, who)
+
+
+@pytest.mark.parametrize("damage", [None, b"", LARGE[:-1], LARGE[:-1] + b"?"], ids=["lost", *"abc"])
+async def test_the_same_bytes_saved_again_do_not_rely_on_damaged_ones(
+    service, open_artifacts, container, who, damage
+):
+    await save(service, who, LARGE)
+    (first,) = names(container)
+    if damage is None:
+        container.delete_blob(first)
+    else:
+        container.upload_blob(first, damage, overwrite=True)
+    for name in ("g", "h", "f"):
+        await save(service, who, LARGE, name)
+        assert await load(open_artifacts(), who, name) == LARGE
+    assert len(set(names(container)) - {first}) == 1
+
+
+@pytest.mark.parametrize("size", [300_000, 50_000_000])
+async def test_every_operation_ends_within_its_timeout_while_azurite_is_stopped(
+    open_artifacts, azurite, who, size
+):
+    data = bytes_of("x", size)
+    await save(open_artifacts(_sizes=None), who, data)
+    service = open_artifacts(_sizes=None, timeout=1.0)
+    await save(service, who, data + b"another", "g")
+    assert await load(service, who) == data
+    operations = [
+        lambda: load(service, who),
+        lambda: save(service, who, data + b"more", "h"),
+        lambda: service.save_artifact_stream(**who, filename="h", data=[data, b"more"]),
+        lambda: service.delete_artifact(**who, filename="g"),
+        lambda: service.sweep(),
+        lambda: service.purge_artifacts(**who),
+    ]
+    with azurite.stopped():
+        for operation in operations:
+            with pytest.raises(UnavailableError, match="no answer in time"):
+                await asyncio.wait_for(operation(), 20)
+    await service.purge_artifacts(**who)
+    assert await service.list_artifact_keys(**who) == []
 
 
 async def test_a_service_without_blobs_says_what_it_needs(service, emulator, who):

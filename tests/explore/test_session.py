@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from google.adk.events import Event, EventActions
 from google.genai import types
 
+from cosmos_emulator import Emulator, Replicas
+from cosmosservice import CosmosSessionService
+from cosmosservice.explore.session_log import SessionLog
+from cosmosservice.sessions.store.keys import SessionKey
 from tests.explore.support import names, read
 from tests.support.adk import event
+from tests.support.raw import raw_store
 
 PNG = bytes.fromhex("89504e470d0a1a0a")
 
@@ -209,3 +215,38 @@ async def test_a_session_that_is_not_there_is_said_so(visit):
     assert (status, "Session none not found." in text) == (404, True)
     status, text = await visitor.answer("/session", params={"app": "shop"})
     assert (status, "The session id is empty." in text) == (400, True)
+
+
+@pytest.mark.parametrize("may_write", [True, False])
+async def test_a_record_that_something_else_removed_hides_no_other(visit, emulator, may_write):
+    """An identity that may only read cannot probe."""
+    writer = CosmosSessionService.embedded(emulator)
+    session = await writer.create_session(app_name="shop", user_id="ada", session_id="first")
+    for number in range(1, 6):
+        await writer.append_event(session, event(f"message {number}", delta={"n": number}))
+    await writer.close()
+    with raw_store(emulator) as raw:
+        raw.events.remove(raw.events.one(seq=3))
+    visitor = await visit()
+    if not may_write:
+        emulator.faults.fail(403, times=None, operation="replace")
+    for at in ({}, {"at": 4}):
+        page = read(await visitor.get("/session", **names(session), **at))
+        assert [n for n in range(1, 6) if f"message {n}" in page] == [1, 2, 4, 5]
+
+
+async def test_a_page_of_a_replica_that_lags_is_whole():
+    who = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
+    with Emulator(replicas=Replicas()) as emulator:
+        async with (
+            CosmosSessionService.embedded(emulator) as writer,
+            CosmosSessionService.embedded(emulator) as reader,
+        ):
+            session = await writer.create_session(**who)
+            emulator.replicas.hold("events")
+            for number in range(5):
+                await writer.append_event(session, event(f"message {number}"))
+            await writer.flush()
+            log = SessionLog(reader, SessionKey.of(**who))
+            page = await log.page(await log.head())
+            assert [entry.event for entry in page.entries] == session.events

@@ -24,6 +24,7 @@ from google.adk.events import Event
 
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosMemoryService, CosmosSessionService
+from cosmosservice.account import chunks
 from cosmosservice.memory import documents
 from cosmosservice.memory.documents import chunk_ids
 from tests.memory.raw import documents_of
@@ -319,7 +320,7 @@ def _expect(holds: bool, problem: str) -> None:
 def small_documents() -> None:
     """Smaller limits: the same requests, with less data."""
     documents.INLINE_BYTES = 1_000  # type: ignore[misc]
-    documents.CHUNK_CHARACTERS = 1_500  # type: ignore[misc]
+    chunks.CHUNK_BYTES = 1_100  # type: ignore[misc]
     documents.TOKENS_OF_A_DOCUMENT = 500  # type: ignore[misc]
 
 

@@ -15,7 +15,7 @@ from tests.memory.crash_matrix import OPERATIONS
 def small_documents(monkeypatch):
     """Smaller limits: the same requests, with less data."""
     monkeypatch.setattr("cosmosservice.memory.documents.INLINE_BYTES", 1_000)
-    monkeypatch.setattr("cosmosservice.memory.documents.CHUNK_CHARACTERS", 1_500)
+    monkeypatch.setattr("cosmosservice.account.chunks.CHUNK_BYTES", 1_100)
     monkeypatch.setattr("cosmosservice.memory.documents.TOKENS_OF_A_DOCUMENT", 500)
 
 

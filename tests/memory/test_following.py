@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from cosmosservice.cli import following
 from cosmosservice.cli.commands import cli
 from cosmosservice.errors import UnavailableError
 from tests.memory.raw import documents_of, memories_of
+from tests.memory.support import found_texts
 from tests.support.adk import event
 from tests.support.raw import raw_client
 
@@ -172,12 +174,18 @@ def test_what_was_erased_does_not_come_back_when_everything_is_read_again():
         assert "secret" not in str(documents_of(emulator))
 
 
-def test_memories_of_a_session_go_that_was_purged_without_them():
-    """Its events were read before the purge and added after it, or the purge did not include
-    memories."""
+def test_memories_go_that_were_added_after_their_session_was_purged():
     say("my secret")
     follow()
-    with_sessions(lambda service: service.purge_session(**ADA, session_id="s"))
+
+    async def purge(service):
+        memory = CosmosMemoryService(account=service.account)
+        session = await service.get_session(**ADA, session_id="s")
+        await service.purge_session(**ADA, session_id="s")
+        assert kept() == []
+        await memory.add_session_to_memory(session)
+
+    with_sessions(purge)
     assert kept() == ["my secret"]
     assert follow().err == "0 events read, 0 stored as memories, 1 document erased.\n"
     assert kept() == []
@@ -206,3 +214,32 @@ def test_a_position_in_another_container_is_explained():
     assert "use --since beginning" in " ".join(wrong.err.split())
     assert follow("--once", "--since", "beginning").code == 0
     assert sorted(kept()) == ["One", "Two"]
+
+
+def test_a_session_that_was_created_again_is_another_life():
+    """Following both lives at once, then the purge of the first one."""
+    session = {**ADA, "session_id": "s"}
+    say("tea of old")
+    with_sessions(lambda service: service.delete_session(**session))
+    say("tea of new")
+    follow()
+    with Emulator("store.db") as emulator:
+        lives = [each.get("incarnation") for each in documents_of(emulator) if "memory_id" in each]
+    assert len(set(lives)) == 2
+    assert None not in lives
+    with_sessions(lambda service: service.purge_deleted(older_than=datetime.timedelta()))
+    follow()
+    assert kept() == ["tea of new"]
+
+
+def test_copied_memories_are_found_in_their_copied_session():
+    say("tea")
+    follow()
+    stores = ["cosmosdb://embedded/store.db", "cosmosdb://embedded/new.db"]
+    assert CliRunner().invoke(cli, ["migrate", *stores]).exit_code == 0
+
+    async def search() -> list[str]:
+        async with CosmosMemoryService.embedded("new.db") as memory:
+            return await found_texts(memory, "tea", app="shop", user="ada", session_id="s")
+
+    assert asyncio.run(search()) == ["tea"]

@@ -6,8 +6,8 @@ import pytest
 
 from cosmos_emulator import Emulator
 from cosmos_emulator.replicas import Replicas
-from cosmosservice import CosmosMemoryService
-from tests.memory.support import USER, found, session
+from cosmosservice import CosmosMemoryService, CosmosSessionService
+from tests.memory.support import USER, found, session, texts
 from tests.support.adk import event
 
 WHO = {"app_name": "app", "user_id": USER}
@@ -74,3 +74,23 @@ async def test_what_was_deleted_does_not_come_back(open_memory, talk, replicas):
     replicas.catch_up("memories")
     assert talk.events[0].id not in [each.id for each in await found(other, "cat")]
     assert isinstance(other, CosmosMemoryService)
+
+
+async def test_a_session_that_was_just_created_again_finds_only_its_own(
+    open_memory, emulator, replicas
+):
+    """A replica still shows the document of its predecessor."""
+    names = {**WHO, "session_id": "s"}
+    async with CosmosSessionService.embedded(emulator) as sessions:
+        reader, writer = open_memory(), open_memory()
+        old = await sessions.create_session(**names)
+        await sessions.append_event(old, event("tea of old"))
+        await writer.add_session_to_memory(old)
+        await sessions.delete_session(**names)
+        assert texts(await found(reader, "tea", session_id="s")) == ["tea of old"]
+        replicas.hold("sessions")
+        new = await sessions.create_session(**names)
+        await sessions.append_event(new, event("tea of new"))
+        await writer.add_session_to_memory(new)
+        assert texts(await found(reader, "new tea", session_id="s")) == ["tea of new"]
+        replicas.release()

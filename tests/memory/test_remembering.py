@@ -20,6 +20,7 @@ from cosmosservice.sessions.store import remembering
 from tests.memory.raw import documents_of, memories_of
 from tests.memory.support import USER, found_texts
 from tests.support.adk import event
+from tests.support.raw import raw_store
 from tests.support.serving import serving
 
 ROOT = Path(__file__).parents[2]
@@ -328,6 +329,19 @@ async def test_more_sessions_than_are_kept_in_mind_are_caught_up(
     await process.say(session, "Two")
     await process.sessions.flush()
     assert memories_of(emulator) == ["One", "Two"]
+
+
+async def test_events_around_one_that_something_else_removed_are_remembered(
+    process, session, start, emulator, monkeypatch
+):
+    lose(process, monkeypatch)
+    await process.say(session, "I have a cat", "I have a dog", "I have a cow")
+    with raw_store(emulator) as raw:
+        raw.events.remove(raw.events.one(seq=2))
+    other = start(recent_events=1)
+    await other.say(await other.load(), "I have a hen")
+    await other.sessions.flush()
+    assert memories_of(emulator) == ["I have a cat", "I have a cow", "I have a hen"]
 
 
 async def test_what_was_deleted_does_not_come_back(process, session, start, emulator):

@@ -117,15 +117,7 @@ def erase_predecessors(rules, sid, doc, last):
         found = None
         found = yield from content(rules, sid, probed, (doc.revision, doc.incarnation))
         probed = True
-        names = ()
-        if rules.bodies and not rules.without("the origins of predecessors are erased"):
-            # Stubs and tombstones tell too: an earlier purge may have been interrupted.
-            names = yield ("query", "log" + sid)
-            names = {r.incarnation for r in names[1] if r.seq <= last}
-        found = tuple(
-            e for e in found if 0 < e[1].seq <= last or (not e[1].seq and e[1].incarnation in names)
-        )
-        names = None
+        found = tuple(e for e in found if e[1].seq <= last)
         if not found:
             return
         yield from remove(rules, sid, found)

@@ -1,16 +1,19 @@
 """The initial state in the log: a session's first event carries the state before it.
 
-So the log alone is complete. This module has the parts of append, delete and restore that concern
-it. Other modules have the rest. INITIAL is the state that the session was created with.
+So the log alone is complete, and a session whose document was removed by something else is rebuilt
+from it. This module has the parts of append, delete, restore and repair that concern it. Other
+modules have the rest. INITIAL is the state that the session was created with.
 """
 
 from __future__ import annotations
 
+from tests.model.situations import session_document
 from tests.model.steps import (
     confirm,
     finish_restore,
     fold,
     of,
+    probe,
     project,
     record,
     record_id,
@@ -121,6 +124,74 @@ def deletes_and_restores(rules):
                     return
 
     return body
+
+
+def removes(proc):
+    """Something else removes the session document."""
+    yield ("delete", "session1", "s")
+
+
+def rebuilds(rules):
+    """Repairs a session whose document is missing: the last one that has events."""
+
+    def body(proc):
+        yield from confirm("1")
+        if not rules.without("a rebuild probes first"):
+            yield from probe("log1", (0, "probe"))
+        reply = yield ("read", "session1", "s")
+        if reply[0] == "ok":
+            return
+        found = yield ("query", "log1")
+        first, last, found = *last_creation(rules, found[1]), None
+        if first is None:
+            return
+        state = EMPTY if rules.without("a rebuild reads the initial state") else first.before
+        doc = session_document(first.incarnation, first_seq=first.seq, revision=first.seq - 1)
+        reply = yield ("create", "session1", "s", doc.having(state=state))
+        doc, first, state = doc.incarnation, None, None
+        if reply[0] == "ok":
+            yield from project(rules, "1", doc, last)
+
+    return body
+
+
+def last_creation(rules, records):
+    """The first event of the last session that has any, and its last place."""
+    first = None
+    for r in records:
+        if r.kind == "event" and (first is None or r.incarnation != first.incarnation):
+            first = r
+            if rules.without("a rebuild takes the last creation"):
+                break
+    return first, max(
+        (r.seq for r in records if first and r.incarnation == first.incarnation), default=0
+    )
+
+
+class Rebuilt:
+    """N4: a session that has events is rebuilt as it was. a0 was created with INITIAL, and every
+    later one without a state."""
+
+    def __init__(self, store: Frozen, stale: frozenset[str] = frozenset()):
+        pass
+
+    def initial(self):
+        return EMPTY
+
+    def apply(self, ghost, marks, process, op, before, after):
+        return ghost, ()
+
+    def at_rest(self, ghost, store):
+        doc = document(store, "session1", "s")
+        events = [r for r in documents(store, "log1") if r.kind == "event"]
+        if doc is None:
+            return [("N4-lost", "not rebuilt")] if events else []
+        if any(r.incarnation > doc.incarnation for r in events):
+            return [("N4-lost", f"{doc.incarnation} is not the last one")]
+        first = INITIAL if doc.incarnation == "a0" else EMPTY
+        if doc.state != fold(first, [r for r in events if r.incarnation == doc.incarnation]):
+            return [("N4-lost", f"{dict(doc.state)} is not what the session was")]
+        return []
 
 
 class LogTellsEverything:

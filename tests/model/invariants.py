@@ -224,6 +224,8 @@ class Invariants(Ghost):
         fresh = process not in self._stale
         if outcome == "notfound" and live and live[0] == inc and (fresh or live[1] == 0):
             broken.append(("I6-false-notfound", f"{event_id} of the live {inc}"))
+        if outcome == "stale" and not any(r.incarnation == inc and r.seq > n for r in records):
+            broken.append(("I5-false-stale", f"{event_id}: nothing follows marker {n}"))
         return ghost
 
     @staticmethod

@@ -8,14 +8,13 @@ from tests.model.steps import (
     GONE,
     NO_STATE,
     confirm,
-    first_missing,
     fold,
     initial_state,
     merge_all,
     merged,
     of,
     project,
-    proved,
+    read_whole,
     readable,
     record,
     record_id,
@@ -127,7 +126,6 @@ def get(rules, proc, sid, repair=True):
     proc.start("get", sid)
     reads = ("read", "session" + sid, "s"), ("query", "log" + sid)
     reads += tuple(("read", scope, "d") for scope in rules.shared)
-    holes, tries = (), 0
     while True:
         replies = doc = records = tomb = n = None
         replies = yield ("par", reads)
@@ -144,17 +142,15 @@ def get(rules, proc, sid, repair=True):
             yield from finish(rules, sid, doc, etag)
             etag = None
             continue
-        records = of(replies[1][1], doc.incarnation, doc.first_seq - 1)
-        n = first_missing(records, doc.first_seq, doc.revision, holes)
-        if n is not None and not rules.without("snapshot covers the revision"):
-            replies, records, n, doc = None, None, (n, doc.incarnation), None
-            n = yield from proved(rules, sid, n, holes, tries)
-            holes, tries = n
-            continue
+        gaps = rules.without("snapshot covers the revision")
+        n = yield from read_whole(
+            rules, sid, doc.incarnation, doc.first_seq, doc.revision, replies[1][1], gaps=gaps
+        )
+        records, holes = n
         n = max([doc.revision, *(r.seq for r in records)])
         if holes and rules.without("a proved hole counts as seen"):
             n = max([doc.first_seq - 1, *(r.seq for r in records)])
-        holes = tries = None
+        holes = None
         tomb = tombstone_in_force(of(records, doc.incarnation, doc.revision))
         if tomb is not None:
             proc.end("get_end", sid, None)
@@ -201,15 +197,17 @@ def get(rules, proc, sid, repair=True):
 
 def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, **options):
     """Appends to a session object. `rebase=True` continues after the events of other writers.
+    `seen` is what the object has really seen, if its marker was found by reading.
 
     Returns (outcome, session object); outcome is ok, stale or notfound.
     """
     rebase, project_after = options.get("rebase", False), options.get("project", True)
     sid, inc, n = session.sid, session.incarnation, session.n
-    proc.start("append", sid, event_id, inc, n, touched(user, app))
+    seen = options.get("seen", n)
+    proc.start("append", sid, event_id, inc, seen, touched(user, app))
     if event_id in session.event_ids and not rules.without("known event is not appended again"):
         yield ("local", "the session object holds this event already")
-        proc.end("append_end", sid, event_id, inc, n, "ok", rebase)
+        proc.end("append_end", sid, event_id, inc, seen, "ok", rebase)
         return "ok", session
     now = yield ("now",)
     newest, event_ids = session.newest, session.event_ids
@@ -259,11 +257,11 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
     if outcome != "ok":
         if options.get("large"):
             yield ("delete", "body" + sid, event_id)
-        proc.end("append_end", sid, event_id, inc, session.n, outcome, rebase)
+        proc.end("append_end", sid, event_id, inc, seen, outcome, rebase)
         return outcome, session
     left = yield from merge_all(rules, (event,))
     if not left:  # else it reports that the event is stored, but its state is not visible to others
-        proc.end("append_end", sid, event_id, inc, session.n, "ok", rebase)
+        proc.end("append_end", sid, event_id, inc, seen, "ok", rebase)
     if event_id not in event_ids:
         event_ids += (event_id,)
     session = session.having(n=event.seq, newest=max(newest, event.stamp), event_ids=event_ids)

@@ -114,6 +114,26 @@ def proved(rules, sid, place, holes, tries):
     return (holes if there else (*holes, place)), tries
 
 
+def read_whole(rules, sid, incarnation, begin, end, given=None, own=(), gaps=False):
+    """The records of an incarnation from `begin` on, without a gap and at least up to `end`, and
+    the proved holes among them. `given`: what was read already; `own`: what need not be read.
+    With `gaps`, a rule is left out."""
+    holes, tries = (), 0
+    while True:
+        found = missing = None
+        found = given if given is not None else (yield ("query", "log" + sid))[1]
+        given = None
+        known = {r.seq: r for r in of(found, incarnation, begin - 1) + own}
+        found = tuple(known[seq] for seq in sorted(known))
+        known = None
+        missing = first_missing(found, begin, end, holes)
+        if missing is None or gaps:
+            return found, holes
+        found = None
+        missing = yield from proved(rules, sid, (missing, incarnation), holes, tries)
+        holes, tries = missing
+
+
 def readable(rules, sid, records, own=(), placeholders=False):
     """The records up to the first large event whose body is lost, or with a placeholder for it.
 
@@ -195,7 +215,7 @@ def initial_state(doc):
 def project(rules, sid, incarnation, upto, own=()):
     """Brings the session document of an incarnation to a revision of at least `upto`, or up to an
     event whose body is lost: nobody else would read a deleted session again."""
-    holes, tries, confirmed = (), 0, rules.without("projection confirms what it read")
+    confirmed = rules.without("projection confirms what it read")
     while True:
         reply = found = written = records = foreign = tomb = doc = None
         reply = yield ("read", "session" + sid, "s")
@@ -215,18 +235,12 @@ def project(rules, sid, incarnation, upto, own=()):
         if own and doc.revision + 1 == upto == own[-1].seq:
             records = own
         else:
-            found = yield ("query", "log" + sid)
-            known = {r.seq: r for r in of(found[1], incarnation, doc.revision) + own}
-            records = tuple(known[seq] for seq in sorted(known) if doc.revision < seq <= upto)
-            known = None
-            missing = first_missing(records, doc.revision + 1, upto, holes)
-            if missing is not None and not rules.without("contiguous projection"):
-                reply = found = records = doc = None
-                found = yield from proved(rules, sid, (missing, incarnation), holes, tries)
-                holes, tries = found
-                missing = None
-                continue
-            found = missing = None
+            gaps = rules.without("contiguous projection")
+            found = yield from read_whole(
+                rules, sid, incarnation, doc.revision + 1, upto, own=own, gaps=gaps
+            )
+            records = tuple(r for r in found[0] if r.seq <= upto)
+            found = None
         tomb = tombstone_in_force(records)
         records = yield from readable(rules, sid, records, own, placeholders=bool(tomb))
         if not records:

@@ -77,7 +77,8 @@ def execute(
         return ("409",), store
     if kind in ("replace", "delete") and not exists:
         return ("404",), store
-    if kind == "replace" and op[4] is not None and entry[0] != op[4]:
+    etag = {"replace": op[4:5], "delete": op[3:4]}.get(kind, ())
+    if etag and etag[0] is not None and entry[0] != etag[0]:
         return ("412",), store
     content = None if kind == "delete" else op[3]
     if content is not None and "ttl" in content:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tests.model import (
     clock_scenarios,
+    companion_scenarios,
     erasure_scenarios,
     first_event_scenarios,
     fork_scenarios,
     lag_scenarios,
-    origin_scenarios,
+    marker_scenarios,
     purge_scenarios,
     restore_scenarios,
     scenarios,
@@ -31,13 +32,14 @@ MODULES = (
     value_scenarios,
     session_value_scenarios,
     first_event_scenarios,
-    origin_scenarios,
+    companion_scenarios,
+    marker_scenarios,
 )
 SCENARIOS = {
     name: build
     for module in MODULES
     for name, build in vars(module).items()
-    if name[0] in "SRPLDCTEFVWNO" and name[1:2].isdigit()
+    if name[0] in "SRPLDCTEFVWNMA" and name[1:2].isdigit()
 }
 
 # Scenarios that write no user or app state omit those documents: fewer states, same races.
@@ -49,13 +51,10 @@ WITHOUT_SHARED_STATE = (
     *("L1b", "L2", "L2b", "L2c", "L2d", "L4", "L4b", "L5b", "L6", "D2", "D3", "D3b", "D4"),
     *("T1", "T2", "T3", "T4", "E3", "E3c", "E4", "E4b", "E4c"),
     *("F1", "F1b", "F2", "F2b", "F2c", "F3", "F3b", "F4", "F4b", "F5", "F6"),
-    *("N1", "N1b", "N2", "N3"),
-    *("O1", "O1b", "O2", "O2b", "O3", "O3b", "O4"),
+    *("N1", "N1b", "N2", "N3", "N4", "N4b", "N4c"),
+    *("M1", "M1b", "M1c", "M2", "M2b", "M2c"),
 )
-WITH_BODIES = (
-    *("S12", "S12b", "D4", "E4", "E4b", "E4c"),
-    *("O1", "O1b", "O2", "O2b", "O3", "O3b", "O4"),
-)
+WITH_BODIES = ("S12", "S12b", "D4", "E4", "E4b", "E4c")
 
 # omitted rule -> (scenario, invariant that breaks)
 EARLIER_MUTANTS = {
@@ -167,15 +166,29 @@ MUTANTS_OF_FIRST_EVENTS = {
     "a session without events is new": ("N2", "N1-missing"),
     "marks do not change the state": ("N2", "N1-missing"),
     "a document that is not visible is confirmed": ("N3", "N1-missing"),
+    "a rebuild reads the initial state": ("N4", "N4-lost"),
+    "a rebuild probes first": ("N4b", "N4-lost"),
+    "a rebuild takes the last creation": ("N4c", "N4-lost"),
 }
 
-MUTANTS_OF_ORIGINS = {
-    "a rebuild reads the origin": ("O1", "O3-lost"),
-    "a rebuild probes first": ("O1b", "O3-lost"),
-    "a rebuild takes the last creation": ("O3b", "O3-lost"),
-    "an origin of an erased session is removed": ("O2", "O2-unerased"),
-    "the origins of predecessors are erased": ("O3", "O2-unerased"),
-    "an origin is the state before every event": ("O4", "O1-wrong"),
+MUTANTS_OF_COMPANIONS = {
+    "purging covers companions": ("A1", "X1-left"),
+    "companions are probed first": ("A1b", "X1-left"),
+    "the announcement is checked": ("A1", "X2-lost"),
+    "the scan comes before the check": ("A1", "X2-lost"),
+    "the announcement is confirmed": ("A1b", "X2-lost"),
+    "If-Match on erasing": ("A1", "X2-lost"),
+    "a creator completes a purge": ("A1", "X1-left"),
+    "a new session begins without artifacts": ("A1", "X3-seen"),
+    "clearing is announced": ("A3", "X4-incomplete"),
+    "memories know their life": ("A5", "X2-lost"),
+}
+
+MUTANTS_OF_MARKERS = {
+    "an object without a marker proves itself": ("M1", "I2-two-winners"),
+    "a refusal of an object is confirmed": ("M1c", "I5-false-stale"),
+    "a marker of another process is checked": ("M2", "I7-append-to-nobody"),
+    "a refusal of a marker is confirmed": ("M2c", "I6-false-notfound"),
 }
 
 MUTANTS = {
@@ -184,7 +197,8 @@ MUTANTS = {
     **MUTANTS_OF_FORKS,
     **MUTANTS_OF_VALUES,
     **MUTANTS_OF_FIRST_EVENTS,
-    **MUTANTS_OF_ORIGINS,
+    **MUTANTS_OF_COMPANIONS,
+    **MUTANTS_OF_MARKERS,
 }
 
 # What went wrong without any of these rules: symptom -> (scenario, invariant that breaks)

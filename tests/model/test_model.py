@@ -1,7 +1,11 @@
 """A quick part of the model check; `make model` visits all scenarios."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import cosmosservice
 from tests.model.suite import FINDINGS, MUTANTS, MUTANTS_OF_LAG, scenario
 
 QUICK = (
@@ -15,7 +19,9 @@ QUICK = (
     *("V1", "V1b", "V1c", "V2b", "V2c", "V3", "V4"),
     *("W1", "W2", "W3", "W3b", "W3c", "W4", "W5", "W6"),
     *("N1", "N1b", "N2", "N3"),
-    *("O1", "O1b", "O2", "O2b", "O3", "O3b", "O4"),
+    *("N4", "N4b", "N4c"),
+    *("A1", "A1b", "A3", "A4", "A5"),
+    *("M1", "M1b", "M1c", "M2", "M2b", "M2c"),
 )
 
 
@@ -42,3 +48,11 @@ def test_without_the_rules_for_lag_clocks_and_erasure(finding):
     name, invariant = FINDINGS[finding]
     case = scenario(name, *MUTANTS_OF_LAG)
     assert invariant in case.check(limit=20_000, until=invariant).violations
+
+
+def test_the_readme_says_which_module_implements_each_rule():
+    text = Path(__file__).with_name("README.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+/[^`]+\.py)`(?:, `[^`]+`)? \| (.+) \|$", text, re.MULTILINE)
+    package = Path(cosmosservice.__file__).parent
+    assert [module for module, _ in rows if not (package / module).exists()] == []
+    assert sorted(rule for _, rules in rows for rule in rules.split("; ")) == sorted(MUTANTS)

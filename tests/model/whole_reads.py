@@ -6,13 +6,13 @@ from tests.model.steps import (
     GONE,
     confirm,
     finish_restore,
-    first_missing,
     initial_state,
     merge_all,
     of,
     probe,
     project,
     proved,
+    read_whole,
     record,
 )
 
@@ -87,30 +87,19 @@ def _pages(rules, sid, doc):
 def repair(rules, proc, sid):
     """Brings the documents up to date with the log, and reports damage. Never lowers a revision."""
     proc.start("repair", sid)
-    holes, tries = (), 0
     probed = rules.without("repair probes first")
     if not probed:
         yield from confirm(sid)
-    while True:
-        reply = doc = found = records = missing = None
-        reply = yield ("read", "session" + sid, "s")
-        doc = reply[2] if reply[0] == "ok" else None
-        if doc is None or doc.status != "active":
-            proc.end("repair_end", sid, ())
-            return
-        if not probed:
-            yield from probe("log" + sid, (doc.revision, doc.incarnation))
-            probed = True
-        found = yield ("query", "log" + sid)
-        records = of(found[1], doc.incarnation, doc.first_seq - 1)
-        found = None
-        missing = first_missing(records, doc.first_seq, doc.revision, holes)
-        if missing is None:
-            break
-        missing, records, reply, doc = (missing, doc.incarnation), None, None, None
-        found = yield from proved(rules, sid, missing, holes, tries)
-        holes, tries = found
-    closed = holes
+    reply = yield ("read", "session" + sid, "s")
+    doc = reply[2] if reply[0] == "ok" else None
+    if doc is None or doc.status != "active":
+        proc.end("repair_end", sid, ())
+        return
+    if not probed:
+        yield from probe("log" + sid, (doc.revision, doc.incarnation))
+    found = yield from read_whole(rules, sid, doc.incarnation, doc.first_seq, doc.revision)
+    records, holes = found
+    closed, found = holes, None
     while holes and not rules.without("repair closes a proved hole"):
         # Otherwise an old session object could append there, below the revision.
         found, holes = holes[0], holes[1:]

@@ -51,7 +51,6 @@ class Picture:
         self.sessions: dict[Where, Document] = {}
         self.logs: dict[Where, list[Document]] = {}
         self.chunks: dict[str, Document] = {}
-        self.origins: dict[tuple[Where, str], Document] = {}  # by session and incarnation
         self.values: dict[str, Document] = {}  # parts of large values
         self.states: dict[tuple[str, str], Document] = {}  # (kind, user)
         for document in sorted(self.documents, key=lambda each: each["id"]):
@@ -62,8 +61,6 @@ class Picture:
                 self.states[kind, document["user_id"]] = document
             elif kind == "chunk":
                 self.chunks[document["id"]] = document
-            elif kind == "origin":
-                self.origins[_where(document), document["incarnation"]] = document
             elif kind == "state_value":
                 self.values[document["id"]] = document
             else:
@@ -87,7 +84,7 @@ class Picture:
     def view(self, where: Where) -> View:
         """What a reader must see."""
         session = self.sessions.get(where)
-        if session is None or session["status"] in ("deleted", "purging", "purged"):
+        if session is None or session["status"] in ("deleted", "clearing", "purging", "purged"):
             return None
         records = self.live(where)
         if session["status"] == "forking":  # the next reader completes it
@@ -206,7 +203,6 @@ def check_guarantees(emulator: Emulator, history: History, *, settled: bool = Fa
         if settled:
             problems += _followed(picture, where)
     problems += _events(picture, history)
-    problems += _origins(picture, history)
     problems += _chunks(picture, history)
     problems += _shared_state(picture, history, settled)
     if problems:
@@ -256,7 +252,7 @@ def _session(picture: Picture, where: Where, history: History) -> list[str]:
         problems.append(f"G3 {where}: followed before the fork was complete")
     if status != "forking" and (status == "active") == _in_force(done):
         problems.append(f"G6 {where}: status {status} at revision {revision} contradicts the log")
-    if status in ("purging", "purged"):
+    if status in ("clearing", "purging", "purged"):
         if session["state"] or (status == "purged" and "large" in session):
             problems.append(f"purge {where}: the state is still there")
         return problems
@@ -279,29 +275,7 @@ def _followed(picture: Picture, where: Where) -> list[str]:
         return [f"{where}: still {session['status']}"]
     if records and session["revision"] != records[-1]["seq"]:
         return [f"G3 {where}: revision {session['revision']} of {records[-1]['seq']}"]
-    has_events = any(record["document_type"] == "adk_event" for record in records)
-    has_origin = (where, session["incarnation"]) in picture.origins
-    if session["status"] == "active" and not has_events and not has_origin:
-        return [f"G3 {where}: neither an event nor an origin tells how it began"]
     return []
-
-
-def _origins(picture: Picture, history: History) -> list[str]:
-    """An origin has the state that its session was created with."""
-    problems = []
-    for (where, _), origin in picture.origins.items():
-        if where in history.purged:
-            problems.append(f"purge {where}: an origin is still there")
-        if _erasing(picture, where):
-            continue
-        try:
-            state = picture.whole(origin)["initial_state"]
-        except Exception as problem:
-            problems.append(f"G3 {where}: the state in its origin is lost ({problem!r})")
-            continue
-        if state != history.initial[state["born"]]:
-            problems.append(f"G3 {where}: its origin says that it began with {state}")
-    return problems
 
 
 def _events(picture: Picture, history: History) -> list[str]:
@@ -340,9 +314,6 @@ def _chunks(picture: Picture, history: History) -> list[str]:
             except Exception as problem:
                 problems.append(f"G1 {record['event_id']}: its body is lost ({problem!r})")
             used.add((record["event_id"], record["chunks"]["upload"]))
-    for origin in picture.origins.values():
-        if "chunks" in origin:
-            used.add(("origin", origin["chunks"]["upload"]))
     for chunk in picture.chunks.values():
         upload = chunk["id"].split("-")[-2]
         known = (chunk["event_id"], upload) in used
@@ -361,9 +332,7 @@ def _erasing(picture: Picture, where: Where) -> bool:
 
 def _left_behind(document: Document, history: History) -> bool:
     """An interrupted writer may leave chunks. Nobody reads them, and a purge removes them."""
-    return document["document_type"] == "chunk" and (
-        document["event_id"] in history.cut_off or document["event_id"] == "origin"
-    )
+    return document["document_type"] == "chunk" and document["event_id"] in history.cut_off
 
 
 def _shared_state(picture: Picture, history: History, settled: bool) -> list[str]:

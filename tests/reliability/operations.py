@@ -126,12 +126,6 @@ async def created_with_large_values(stage: Stage) -> None:
     stage.session = await stage.create(stage.victim, "first", own=VALUES)
 
 
-async def with_origin(stage: Stage) -> None:
-    """A session without events, whose origin is stored."""
-    await created_with_large_values(stage)
-    await stage.victim.service.flush()
-
-
 async def begun(stage: Stage) -> None:
     """A session with one event, which the victim has seen."""
     await created(stage)
@@ -221,11 +215,6 @@ async def get(_: Stage, process: Process) -> None:
     await process.service.get_session(**THIS)
 
 
-async def store_origin(_: Stage, process: Process) -> None:
-    await process.service.get_session(**THIS)
-    await process.service.flush()
-
-
 async def delete(_: Stage, process: Process) -> None:
     await process.service.delete_session(**THIS)
 
@@ -281,12 +270,6 @@ def forking(at: int | None = None):
 async def without_document(stage: Stage) -> None:
     """The session's document and its large values are gone: only the log is left."""
     await with_everything(stage)
-    await remove_document(stage)
-
-
-async def only_origin(stage: Stage) -> None:
-    """The same, of a session without events: only its origin is left."""
-    await with_origin(stage)
     await remove_document(stage)
 
 
@@ -452,25 +435,11 @@ OPERATIONS = [
         again=AlreadyExistsError,
     ),
     Operation(
-        "storing an origin",
-        created_with_large_values,
-        store_origin,
-        ([], {"born": "first", "own": VALUES}),
-        ([], {"born": "first", "own": VALUES}),
-    ),
-    Operation(
         "purge without events",
-        with_origin,
+        created_with_large_values,
         purge,
         ([], {"born": "first", "own": VALUES}),
         None,
-    ),
-    Operation(
-        "rebuild without events",
-        only_origin,
-        repair,
-        None,
-        ([], {"born": "first", "own": VALUES}),
     ),
     Operation("rebuild", without_document, repair, None, (EVERYTHING, TWO | {"own_key": VALUES})),
     Operation("repair", late, repair, (["one", "other"], OTHER), (["one", "other"], OTHER)),

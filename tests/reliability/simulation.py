@@ -146,9 +146,8 @@ def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
             )
         )
         # A hundredth of Cosmos DB's limit: the same requests, with less data.
-        for module in ("event_log", "origins"):
-            patches.enter_context(mock.patch(f"{store}.{module}.ITEM_LIMIT", 20_000))
-        patches.enter_context(mock.patch(f"{store}.packing.CHUNK_BYTES", 14_000))
+        patches.enter_context(mock.patch(f"{store}.event_log.ITEM_LIMIT", 20_000))
+        patches.enter_context(mock.patch("cosmosservice.account.chunks.CHUNK_BYTES", 14_000))
         random.seed(seed)  # for the jitter of pauses
         try:
             return loop.run_until_complete(work())
@@ -212,7 +211,7 @@ class Wire:
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
-        self.endpoint, self.key = emulator.endpoint, emulator.key
+        self.endpoint, self.key, self.path = emulator.endpoint, emulator.key, emulator.path
         self.dead = False
         self.hold: Hold | None = None  # when to release a request, and what happens to it
         self.slow = False  # whether others may run before a request arrives, and before its answer

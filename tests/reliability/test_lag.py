@@ -13,9 +13,11 @@ import logging
 from unittest import mock
 
 import pytest
+from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import GetSessionConfig
 
 from cosmos_emulator.messages import Request
+from cosmosservice.account.failures import NotFound
 from cosmosservice.cli import archive, session_work
 from cosmosservice.cli.moving import Export
 from cosmosservice.errors import (
@@ -23,6 +25,7 @@ from cosmosservice.errors import (
     SessionNotFoundError,
     StaleSessionError,
 )
+from cosmosservice.sessions.store.store import SessionStore
 from tests.reliability.guarantees import APP, Picture
 from tests.reliability.lag import (
     NAMES,
@@ -103,6 +106,18 @@ def test_a_get_of_the_newest_events_shows_what_was_the_end_of_the_session(world,
         else:
             with pytest.raises(StaleSessionError):
                 await stage.append(reader, session, say("next", "own"))
+
+    scene(world, work)
+
+
+@everywhere
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_current_object_is_accepted_by_another_process(world, marked):
+    async def work(stage: Stage, world: World) -> None:
+        held = (await used(stage, world)).model_copy(deep=True)
+        if not marked:
+            held = Session.model_validate_json(held.model_dump_json())
+        await stage.append(stage.fresh(), held, say("more", "own"))
 
     scene(world, work)
 
@@ -204,6 +219,29 @@ def test_a_large_event_of_another_process_is_read_whole(world):
             "one",
             "large",
         ]
+
+    scene(world, work)
+
+
+@everywhere
+def test_a_process_sees_what_it_wrote_first(world):
+    async def work(stage: Stage, world: World) -> None:
+        """The first request to each of two containers is a write."""
+
+        async def look(store: SessionStore) -> None:
+            written = {"id": "first", "session_id": "s", "user_id": "u"}
+            await store.sessions.create(written)
+            await store.sessions.create(written | {"id": "second"})
+            await store.events.create(written)
+            for container, key in ((store.sessions, "u"), (store.events, "s")):
+                try:
+                    await container.read("first", key)
+                except NotFound:
+                    pytest.fail("this process does not see what it has written")
+                await container.delete("first", key)
+            await store.sessions.delete("second", "u")
+
+        await stage.fresh().service.in_store("look", look)
 
     scene(world, work)
 

@@ -22,13 +22,11 @@ from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogView
-from cosmosservice.sessions.store.origins import Origins
 from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.session_documents import SessionDocuments
 from cosmosservice.sessions.store.state import NO_STATE
 from cosmosservice.sessions.store.state_documents import NO_CHANGES, StateDocument
 from tests.reliability import test_clocks_and_repeats as clocks
-from tests.reliability import test_erasure_under_way as under_way
 from tests.reliability import test_interleavings as interleavings
 from tests.reliability import test_lag as lag
 from tests.reliability import test_lag_and_erasure as erasure
@@ -105,16 +103,6 @@ def no_memory(*_: Any) -> None:
     """The view of the log does not include what is appended."""
 
 
-def no_second_look(*_: Any) -> bool:
-    """An origin stays, even if its session was erased while it was being stored."""
-    return False
-
-
-async def no_origins(*_: Any) -> list[Any]:
-    """A rebuild looks for events only."""
-    return []
-
-
 async def no_probe(*_: Any) -> bool:
     """What a read does not show is considered lost."""
     return True
@@ -164,8 +152,10 @@ def stub_without_stamp(body: Any) -> Any:
     return original["stub_document"](body) | {"stamp": 0}
 
 
-async def stamp_before_reading(self: Creating, key: Any, state: Any, ttl: Any) -> Any:
-    document = await self._create(_Creation(key, state, ttl))
+async def stamp_before_reading(
+    self: Creating, key: Any, state: Any, ttl: Any, *, named: bool
+) -> Any:
+    document = await self._create(_Creation(key, state, ttl, named))
     return await self._merged(document, await self._states.read_shared(key), state)
 
 
@@ -273,9 +263,9 @@ MUTANTS = [
     ),
     (LogView, "extend", no_memory, clocks.test_an_event_that_is_delivered_again_is_stored_once),
     # Lag.
-    (EventLog, "are_lost", no_probe, worlds(lag.test_a_get_shows_what_the_session_had)),
+    (EventLog, "_are_lost", no_probe, worlds(lag.test_a_get_shows_what_the_session_had)),
     (
-        "cosmosservice.sessions.store.reading",
+        "cosmosservice.sessions.store.event_log",
         "missing_places",
         no_gaps,
         worlds(lag.test_a_get_shows_what_the_session_had),
@@ -302,7 +292,12 @@ MUTANTS = [
         no_confirmation,
         worlds(erasure.test_a_purge_erases_what_it_says, deleted=True),
     ),
-    (Container, "become_known", no_becoming_known, worlds(lag.test_a_process_sees_its_own_write)),
+    (
+        Container,
+        "become_known",
+        no_becoming_known,
+        worlds(lag.test_a_process_sees_what_it_wrote_first),
+    ),
     (Administration, "catch_up", no_catching_up, worlds(lag.test_an_export_is_complete)),
     # Clocks.
     (ServerClock, "now", local_time, clock_of("both three minutes slow")),
@@ -323,14 +318,6 @@ MUTANTS = [
         stub_without_stamp,
         comes_back_from_the_future,
     ),
-    # Origins.
-    (
-        "cosmosservice.sessions.store.origins",
-        "_is_erased",
-        no_second_look,
-        partial(under_way.nothing_comes_back, "create", dies=False, step=1),
-    ),
-    (Origins, "read", no_origins, matrix("rebuild without events", "killed before")),
     # Large values.
     (LargeValues, "stored", hasty_removal, matrix("append of large values", "killed before")),
 ]

@@ -160,9 +160,7 @@ def test_an_event_that_nobody_projected_is_renewed():
     async def work(stage: Stage) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
         catch_up(stage)
-        # Without a cache it stores no origin, so that it writes nothing to the events container
-        # that would bring its session token up to date.
-        keeper = Process(stage.emulator, cache_bytes=0)
+        keeper = stage.fresh()
         await keeper.service.get_session(**THIS)
         stage.emulator.replicas.hold("events")
         await stage.append(stage.victim, session, say("one"))

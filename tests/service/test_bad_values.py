@@ -89,54 +89,6 @@ async def test_a_partial_event_is_passed_on_whatever_it_holds(service):
     assert await service.append_event(session, partial) is partial
 
 
-async def test_a_key_that_is_stored_already_is_read_as_text(open_service, raw, caplog):
-    writer = open_service()
-    session = await writer.create_session(**WHO, state={"a": 1})
-    await writer.append_event(session, event("hi", delta={"user:b": 1, "app:c": 1, "d": 1}))
-    await writer.flush()
-    stored = raw.events.one(event_id=session.events[0].id)
-    stored["actions"]["state_delta"]["$:5"] = "event"
-    raw.events.put(stored)
-    odd = {"$:5": "five", "$:null": "none", '$:{"$tuple":[1,2]}': {"$tuple": [1]}}
-    document = raw.sessions.one(document_type="session")
-    document["state"] |= odd
-    raw.sessions.put(document)
-    for kind, scope in (("user_state", "user:"), ("app_state", "app:")):
-        document = raw.sessions.one(document_type=kind)
-        document["state"] |= {"$:7": scope}
-        raw.sessions.put(document)
-    reader = open_service()
-    expected = {"a": 1, "d": 1, "5": "five", "None": "none", "(1, 2)": (1,)}
-    expected |= {"user:b": 1, "user:7": "user:", "app:c": 1, "app:7": "app:"}
-    caplog.clear()
-    shown = await everywhere(reader, session)
-    assert len(shown) == 4
-    for each in shown:
-        assert each.state == expected
-    assert {record.levelname for record in caplog.records} == {"WARNING"}
-    assert "not a string but int: it is read as text" in caplog.text
-    assert await reader.get_user_state(**WHO) == {"b": 1, "7": "user:"}
-
-
-async def test_an_event_with_such_a_key_leaves_its_session_usable(open_service, raw, monkeypatch):
-    """Stored by an older version. The session document is late."""
-    monkeypatch.setattr("cosmosservice.sessions.store.projector._QUIET", 10_000.0)
-    monkeypatch.setattr("cosmosservice.sessions.store.projector._LATEST", 10_000.0)
-    session = await open_service().create_session(**WHO, state={"a": 1})
-    await open_service().append_event(session, event("hi", delta={"a": 2}))
-    stored = raw.events.one(event_id=session.events[0].id)
-    stored["actions"]["state_delta"] |= {"$:5": "five", '$:{"$float":1.0}': 1}
-    raw.events.put(stored)
-    service = open_service()
-    found = await reload(service, session)
-    assert found.state == {"a": 2, "5": "five", "1.0": 1}
-    await service.append_event(found, event("again", delta={"5": "text"}))
-    await service.flush()
-    for reader in (service, open_service()):
-        shown = await everywhere(reader, found)
-        assert [each.state for each in shown] == [{"a": 2, "5": "text", "1.0": 1}] * 4
-
-
 # Timestamps
 
 

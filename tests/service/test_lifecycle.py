@@ -18,7 +18,7 @@ from cosmosservice.errors import (
     UnavailableError,
 )
 from tests.support.adk import event, reload, texts
-from tests.support.raw import raw_client
+from tests.support.raw import raw_client, raw_store
 from tests.support.stores import opened_store
 
 WHO = {"app_name": "app", "user_id": "user"}
@@ -197,6 +197,41 @@ async def test_a_missing_session_document_is_rebuilt_from_the_log(open_service, 
     found = await fresh.get_session(**THIS)
     assert texts(found) == ["0", "1", "2"]
     assert found.state == {"n": 2, "user:n": 2, "app:n": 2}
+
+
+async def test_of_several_sessions_of_one_id_the_last_with_events_is_rebuilt(
+    open_service, emulator
+):
+    service = open_service()
+    for name in ("first", "second"):
+        session = await service.create_session(**THIS, state={"name": name})
+        await service.append_event(session, event(f"of the {name}"))
+        await service.delete_session(**THIS)
+    await service.restore_session(**THIS)
+    await service.flush()
+    with raw_store(emulator) as raw:
+        raw.sessions.remove(raw.sessions.one(document_type="session"))
+    other = open_service()
+    assert (await other.repair_session(**THIS)).rebuilt
+    found = await other.get_session(**THIS)
+    assert (texts(found), found.state) == (["of the second"], {"name": "second"})
+    await other.purge_deleted(older_than=NOW)
+    with raw_store(emulator) as raw:
+        assert not raw.contains("of the first")
+    assert texts(await open_service().get_session(**THIS)) == ["of the second"]
+
+
+async def test_a_session_without_events_is_gone_with_its_document(open_service, emulator):
+    service = open_service()
+    await service.create_session(**THIS, state={"a": 1})
+    await service.close()
+    with raw_store(emulator) as raw:
+        assert raw.events.all() == []
+        raw.sessions.remove(raw.sessions.one(document_type="session"))
+    other = open_service()
+    with pytest.raises(SessionNotFoundError, match="nothing to rebuild one from"):
+        await other.repair_session(**THIS)
+    assert (await other.create_session(**THIS)).state == {}
 
 
 async def test_a_delete_whose_answer_was_lost_leaves_a_new_session_alone(open_service, emulator):

@@ -1,4 +1,4 @@
-"""Lists: the cost of a page, lag, upgrades, and what a purge leaves."""
+"""Lists: the cost of a page, lag, and what a purge leaves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from cosmos_emulator import Emulator, Replicas
 from cosmosservice import CosmosSessionService
-from tests.support.adk import event, reload
+from tests.support.adk import event
 from tests.support.raw import raw_store
 
 WHO = {"app_name": "app", "user_id": "user"}
@@ -21,7 +21,9 @@ async def spent(service, emulator, **options):
     return len(sent), sum(each.charge for each in sent)
 
 
-@pytest.mark.parametrize("options", [{}, {"newest_first": True}, {"updated_after": 0.0}])
+@pytest.mark.parametrize(
+    "options", [{}, {"newest_first": True}, {"updated_after": 0.0}, {"by_id": True}]
+)
 async def test_a_page_costs_the_same_however_many_sessions_there_are(service, emulator, options):
     costs = []
     for number in range(100):
@@ -29,27 +31,6 @@ async def test_a_page_costs_the_same_however_many_sessions_there_are(service, em
         if number in (19, 99):
             costs.append(await spent(service, emulator, **options))
     assert costs[0] == costs[1]
-
-
-async def test_documents_from_before_there_were_titles_get_one_when_they_are_written(
-    open_service, emulator
-):
-    writer = open_service()
-    session = await writer.create_session(**WHO)
-    for said in ("first words", "second", "third"):
-        await writer.append_event(session, event(said))
-    await writer.flush()
-    with raw_store(emulator) as raw:
-        body = raw.sessions.one(document_type="session")
-        del body["title"]
-        raw.sessions.put(body)
-    other = open_service()
-    page = await other.list_sessions_page(**WHO, title="words")
-    assert page.sessions == []
-    assert (await other.list_sessions_page(**WHO)).titles == [""]
-    await other.append_event(await reload(other, session, recent=0), event("fourth"))
-    page = await other.list_sessions_page(**WHO, title="words")
-    assert page.titles == ["first words"]
 
 
 async def test_a_session_that_is_rebuilt_has_its_title_again(service, emulator):

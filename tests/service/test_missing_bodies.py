@@ -20,7 +20,7 @@ def circumstances(monkeypatch, caplog):
     monkeypatch.setattr("cosmosservice.sessions.store.projector._QUIET", 10_000.0)
     monkeypatch.setattr("cosmosservice.sessions.store.projector._LATEST", 10_000.0)
     monkeypatch.setattr("cosmosservice.sessions.store.event_log.ITEM_LIMIT", 20_000)
-    monkeypatch.setattr("cosmosservice.sessions.store.packing.CHUNK_BYTES", 14_000)
+    monkeypatch.setattr("cosmosservice.account.chunks.CHUNK_BYTES", 14_000)
     caplog.set_level("ERROR", logger="cosmosservice")
 
 

@@ -4,42 +4,51 @@ and summaries of any part. Also the prompts that ADK builds from them."""
 from __future__ import annotations
 
 import inspect
+import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from google.adk.events import Event, EventActions
 from google.adk.events.event_actions import EventCompaction
 from google.adk.flows.llm_flows import contents
 from google.genai import types
-from hypothesis import strategies as st
 
 AGENT, OTHER = "agent", "other"
 _SCOPES = "isolation_scope" in Event.model_fields  # since ADK 2
 _SCOPED_PROMPTS = "isolation_scope" in inspect.signature(contents._get_contents).parameters
 
-_small = st.integers(0, 30)
-TURNS = st.lists(
-    st.one_of(
-        st.tuples(
-            st.just("say"), st.sampled_from([AGENT, OTHER]), st.sampled_from(["", "b", "b.c"])
-        ),
-        st.tuples(st.just("call"), st.integers(1, 2), st.sampled_from(["all", "some", "none"])),
-        st.tuples(st.just("wait"), st.booleans(), st.booleans()),
-        st.tuples(st.just("confirm"), st.booleans(), st.just(0)),
-        st.tuples(st.just("answer"), _small, st.booleans()),
-        st.tuples(st.just("task"), st.booleans(), st.just(0)),
-        st.tuples(st.just("sub"), _small, st.just(0)),
-        st.tuples(st.just("roll"), st.integers(0, 6), st.just(0)),
-        st.tuples(st.just("roll"), st.integers(0, 6), st.just(0)),
-        st.tuples(st.just("slide"), st.integers(0, 3), st.just(0)),
-        st.tuples(st.just("summary"), _small, _small),
-        st.tuples(st.just("odd summary"), _small, st.integers(0, 3)),
-        st.tuples(st.just("rewind"), _small, st.just(0)),
-        st.tuples(st.just("earlier"), _small, st.just(0)),
-    ),
-    min_size=4,
-    max_size=16,
-)
+Operation = tuple[str, Any, Any]
+
+
+def operations(seed: int) -> list[Operation]:
+    """What happens in a history, by its number."""
+    chance = random.Random(seed)
+    small = partial(chance.randint, 0, 30)
+    some = partial(chance.randint, 0, 3)
+    flag = partial(chance.choice, [True, False])
+    kinds: list[Callable[[], Operation]] = [
+        lambda: ("say", chance.choice([AGENT, OTHER]), chance.choice(["", "b", "b.c"])),
+        lambda: ("call", chance.randint(1, 2), chance.choice(["all", "some", "none"])),
+        lambda: ("wait", flag(), flag()),
+        lambda: ("confirm", flag(), 0),
+        lambda: ("answer", small(), flag()),
+        lambda: ("task", flag(), 0),
+        lambda: ("sub", small(), 0),
+        lambda: ("late scope", small(), 0),
+        lambda: ("roll", chance.randint(0, 6), 0),
+        lambda: ("roll", chance.randint(0, 6), 0),
+        lambda: ("slide", some(), 0),
+        lambda: ("summary", small(), small()),
+        lambda: ("odd summary", small(), some()),
+        lambda: ("rewind", small(), 0),
+        lambda: ("earlier", small(), 0),
+    ]
+    # Half of the histories have only some kinds of operations, so that these meet more often.
+    # Plain turns follow each other, since the last ones are always loaded.
+    kinds = chance.sample(kinds, chance.choice([len(kinds), chance.randint(3, 7)]))
+    kinds += [lambda: ("talk", chance.randint(1, 4), 0)] * (len(kinds) // 2)
+    return [chance.choice(kinds)() for _ in range(chance.randint(4, 16))]
 
 
 class History:
@@ -51,7 +60,7 @@ class History:
         self._calls: list[str] = []
         self._scopes: list[str] = []
 
-    def follow(self, operation: tuple[str, Any, Any]) -> None:
+    def follow(self, operation: Operation) -> None:
         name, first, second = operation
         step: Callable[[Any, Any], None] = getattr(self, f"_{name.replace(' ', '_')}")
         step(first, second)
@@ -85,6 +94,10 @@ class History:
     def _say(self, author: str, branch: str) -> None:
         self._ask()
         self._reply(author, branch=branch or None)
+
+    def _talk(self, turns: int, _: int) -> None:
+        for _turn in range(turns):
+            self._say(AGENT, "")
 
     def _new_calls(self, count: int) -> list[str]:
         made = [f"call {len(self._calls) + n}" for n in range(count)]
@@ -161,6 +174,13 @@ class History:
         """An event of a tool while it works, on a branch below its agent's."""
         if self._calls:
             self._reply(branch=f"tool@{self._calls[which % len(self._calls)]}")
+
+    def _late_scope(self, which: int, _: int) -> None:
+        """An isolated task that goes on after its call was answered."""
+        if _SCOPES and self._calls:
+            call = self._calls[which % len(self._calls)]
+            self._scopes.append(call)
+            self._reply(OTHER, isolation_scope=call)
 
     def _earlier(self, which: int, _: int) -> None:
         """An event whose time is out of order."""

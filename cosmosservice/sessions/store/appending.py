@@ -26,11 +26,12 @@ from cosmosservice.hosting.concurrency import GRACE, Locks, acquire_in_time, out
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import STUB
 from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.held import Held
 from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogViews
 from cosmosservice.sessions.store.projector import Projector
-from cosmosservice.sessions.store.reading import SessionReader
+from cosmosservice.sessions.store.provenance import Provenance
 from cosmosservice.sessions.store.records import Record, is_deleted
 from cosmosservice.sessions.store.remembering import Remembering
 from cosmosservice.sessions.store.session_documents import SessionDocuments
@@ -42,8 +43,8 @@ class Holder(Protocol):
     """Holds the caller's session object and the event. It is called on the store's event loop,
     under the session's lock, so that each append sees the result of the one before it."""
 
-    def marker(self) -> str | None:
-        """What the session object has seen of the log."""
+    def held(self) -> Held:
+        """What the session object holds."""
 
     def take(self, marker: str, newer: list[Record]) -> None:
         """The event is stored, after these records that the session object had not seen."""
@@ -64,7 +65,7 @@ class Appending:
         states: StateDocuments,
         views: LogViews,
         projector: Projector,
-        reader: SessionReader,
+        provenance: Provenance,
         sizes: Sizes,
         clock: HybridClock,
         remembering: Remembering | None,
@@ -77,16 +78,14 @@ class Appending:
         self._states = states
         self._views = views
         self._projector = projector
-        self._reader = reader
+        self._provenance = provenance
         self._sizes = sizes
         self._clock = clock
         self._remembering = remembering
         self._rebase = rebase
         self._locks = Locks()
 
-    async def append(
-        self, key: SessionKey, holder: Holder, record: Record, last_update_time: float
-    ) -> None:
+    async def append(self, key: SessionKey, holder: Holder, record: Record) -> None:
         if record.deltas is not NOTHING:
             self._sizes.check(key, record.deltas, "append_event")
         lock, handed_over = self._locks.of(key), False
@@ -96,7 +95,7 @@ class Appending:
             " stored; sending it again is safe.",
         )
         try:
-            marker = Marker.parse(holder.marker(), key) or await self._adopt(key, last_update_time)
+            marker = await self._provenance.marker(key, holder.held(), record.event_id)
             if self._is_held(key, marker, record, holder):
                 return
             if marker.is_new:
@@ -154,13 +153,8 @@ class Appending:
     async def _initial(self, key: SessionKey, marker: Marker) -> Document | None:
         """The state that the session was created with. The first event stores it, so that the log
         is complete. None if the session has events by now."""
-        document = self._documents.known(key) or await self._documents.read(key)
-        if document is None or document.incarnation != marker.incarnation:  # perhaps a stale read
-            await self._documents.probe(key)
-            document = await self._documents.read(key)
-        if document is None or document.incarnation != marker.incarnation:
-            return None
-        if document.revision > marker.seq:
+        document = await self._provenance.document(key, marker, self._documents.known(key))
+        if document is None or document.revision > marker.seq:
             return None
         try:
             return await self._values.whole(key, document.state)
@@ -230,16 +224,6 @@ class Appending:
             # Even in rebase mode: a session that was deleted and restored must be loaded again.
             return StaleSessionError(STALE_MESSAGE)
         return None
-
-    async def _adopt(self, key: SessionKey, last_update_time: float) -> Marker:
-        """The marker for a session object that has none, because it was listed or built by hand."""
-        snapshot = await self._reader.read(key, 0)
-        if snapshot is None:
-            raise SessionNotFoundError(f"Session {key.session_id} not found.")
-        if snapshot.last_update_time > last_update_time:
-            raise StaleSessionError(STALE_MESSAGE)
-        assert snapshot.marker is not None
-        return snapshot.marker
 
 
 def _must_be_same(held: Record, record: Record) -> None:

@@ -1,14 +1,15 @@
-"""Which events to load of a session whose old events ADK has summarised.
+"""Where to begin to load a session whose old events ADK has summarised.
 
 ADK appends a summary as an event (`actions.compaction`) that covers a span of time, and leaves the
 events of that time out of the prompt. They need not be loaded, unless the prompt depends on them
-in another way. These are loaded although a summary covers them:
+in another way. Loading begins at the first of these:
 
-* summaries that no later one contains: ADK shows them all,
-* calls that wait for an answer, with their whole invocation, and the events that belong to a call
-  whose answer is shown: ADK restores them,
-* events of isolated tasks, and what started them,
-* the last turns, complete: ADK includes some of them in its next summary again.
+* an event that no summary covers,
+* a summary that no later one contains: ADK shows them all,
+* a call that waits for an answer, with its whole invocation,
+* an event of an isolated task,
+* the last turns: ADK includes some of them in its next summary again,
+* the invocation of a call to which a loaded event belongs: its answer, or a message on its branch.
 
 A rewind also undoes summaries. After one, everything is loaded until the next summary.
 """
@@ -25,13 +26,12 @@ from cosmosservice.account.container import Document
 from cosmosservice.data_converters import from_json
 from cosmosservice.sessions.store.records import Record
 
-MOST_APART: Final = 256  # events that are loaded one by one
 TURNS: Final = 3  # last turns that are loaded although a summary covers them
 
 _COMPACTION: Final = b'"compaction"'
 _REWIND: Final = b'"rewind_before_invocation_id"'
 _CALL: Final = b'"function_call"'
-_REFERRING: Final = _REWIND, b'"function_response"', b'"branch"'
+_REFERRING: Final = _REWIND, b'"function_response"', b'"branch"', b'"isolation_scope"'
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,6 @@ class Loading:
     """Which records make up a session without its summarised events."""
 
     begin: int  # all from this place on
-    apart: tuple[int, ...] = ()  # and these before it
     at: int = 0  # the last place that this takes into account
 
     @classmethod
@@ -47,15 +46,14 @@ class Loading:
         """Read from the session document; everything, if the document has no such field."""
         found = body.get("load")
         if isinstance(found, dict):
-            places = [found.get("from"), found.get("at"), *(found.get("apart") or [])]
-            if all(isinstance(each, int) and each >= first_seq for each in places):
-                return cls(places[0], tuple(places[2:]), places[1])
+            begin, at = found.get("from"), found.get("at")
+            if isinstance(begin, int) and isinstance(at, int) and min(begin, at) >= first_seq:
+                return cls(begin, at)
         return cls(first_seq)
 
     @property
     def fields(self) -> Document:
-        found: Document = {"from": self.begin, "at": self.at}
-        return found | ({"apart": list(self.apart)} if self.apart else {})
+        return {"from": self.begin, "at": self.at}
 
 
 def is_turning(record: Record) -> bool:
@@ -63,12 +61,10 @@ def is_turning(record: Record) -> bool:
     return _COMPACTION in record.raw or _REWIND in record.raw
 
 
-def fits(loading: Loading, records: list[Record]) -> bool:
-    """Whether these records, all that `loading` names, need none of the omitted records."""
+def fits(records: list[Record]) -> bool:
+    """Whether these records, all that are to be loaded, need none of the omitted ones."""
     telling = [
-        _Event(record)
-        for record in records
-        if record.seq >= loading.begin and any(sign in record.raw for sign in _REFERRING)
+        _Event(record) for record in records if any(sign in record.raw for sign in _REFERRING)
     ]
     if not telling:
         return True
@@ -79,30 +75,17 @@ def fits(loading: Loading, records: list[Record]) -> bool:
 
 
 def advanced(loading: Loading, records: list[Record], first_seq: int) -> Loading:
-    """What to load after these records, which are all that `loading` names, in order."""
+    """Where to begin after these records, which are all that `loading` names, in order."""
     at = max(loading.at, records[-1].seq) if records else loading.at
     events = [_Event(record) for record in records if record.is_event]
     rewinds = [index for index, event in enumerate(events) if event.rewinds]
     odd = any(_REWIND in record.raw for record in records) and any(event.odd for event in events)
     if odd or (rewinds and loading.begin > first_seq):
-        return Loading(first_seq, (), at)
-    history = _History(events)
-    first = history.last_turns()
-    if not history.settle(first):
-        return Loading(loading.begin, loading.apart, at)
-    end, kept = 0, 0
-    for index in range(first):
-        if events[index].kept:
-            kept += 1
-            if kept > MOST_APART:
-                break
-        else:
-            end = index + 1
-    if rewinds and end <= rewinds[-1]:
-        return Loading(loading.begin, loading.apart, at)
-    begin = max(events[end].seq, loading.begin) if events else loading.begin
-    apart = tuple(event.seq for event in events if event.seq < begin and event.kept)
-    return Loading(begin, apart, at)
+        return Loading(first_seq, at)
+    begin = _History(events).begin()
+    if begin is None or (rewinds and begin <= rewinds[-1]):
+        return Loading(loading.begin, at)
+    return Loading(events[begin].seq, at)
 
 
 class _Event:
@@ -110,9 +93,9 @@ class _Event:
 
     def __init__(self, record: Record) -> None:
         self.seq, self.time = record.seq, record.timestamp
-        self.live = self.kept = True
+        self.live = True
         fields: Document = {} if record.lost else from_json(record.raw)
-        # An event that cannot be read, or is not in ADK's form, is kept.
+        # An event that cannot be read, or is not in ADK's form, is loaded.
         self.odd = record.lost or not math.isfinite(record.timestamp)
         self.user = fields.get("author") == "user"
         self.invocation = self._text(fields, "invocation_id")
@@ -167,19 +150,17 @@ class _Event:
         return float(start), float(end)
 
     @property
-    def runs(self) -> set[str]:
-        """The calls and node runs that it is part of, as named in its branch."""
-        return {part.rpartition("@")[2] for part in self.branch.split(".") if "@" in part}
-
-    @property
     def refers_to(self) -> set[str]:
-        """The calls that must be loaded with it. A name with a number is the run of a node."""
-        return self.responses | {run for run in self.runs if not run.isdecimal()}
+        """The calls that must be loaded with it: those that it answers, and those that it is part
+        of, as its branch and its scope say. A name with a number is the run of a node."""
+        runs = {part.rpartition("@")[2] for part in self.branch.split(".") if "@" in part}
+        runs |= {self.scope.rpartition("@")[2]} if self.scope else set()
+        return self.responses | {run for run in runs if not run.isdecimal()}
 
 
 @dataclass
 class _History:
-    """The loaded events, and which of them are needed."""
+    """The loaded events, and from where on they are needed."""
 
     events: list[_Event]
     first_of: dict[str, int] = field(init=False)  # the index at which an invocation begins
@@ -199,11 +180,11 @@ class _History:
             if target:
                 first = min(self.first_of.get(target, index), index)
                 for event in self.events[first : index + 1]:
-                    event.live = event.kept = False
+                    event.live = False
                 index = first
             index -= 1
 
-    def last_turns(self) -> int:
+    def _last_turns(self) -> int:
         """The index at which the last turns begin; 0 if there are fewer turns."""
         turns: list[int] = []
         seen: set[str] = set()
@@ -219,41 +200,43 @@ class _History:
                 return min(turns)
         return 0
 
-    def settle(self, first: int) -> bool:
-        """Determines which events before index `first` must be kept. False if none can be left
-        out."""
+    def begin(self) -> int | None:
+        """The index of the first event that must be loaded; None if none can be left out."""
         live = [event for event in self.events if event.live]
         spans = _Spans(event.span for event in live if event.span)
-        if not spans:
-            return False
-        outer = _outermost(live)
-        for event in self.events[:first]:
-            if event.live:
-                event.kept = (
-                    event.odd
-                    or event.scoped
-                    or (event.seq in outer if event.compacts else event.time not in spans)
-                )
-        busy = self._busy(live)
-        for event in live:
-            event.kept |= bool(event.invocation) and event.invocation in busy
         scopes = {event.scope for event in live if event.scoped}
-        if any(event.calls & scopes for event in self.events if not event.live):
-            return False
-        _keep_together(live)
-        return True
+        if not spans or any(event.calls & scopes for event in self.events if not event.live):
+            return None
+        outer, busy = _outermost(live), _busy(live)
+        last_turns = self._last_turns()
+        for index, event in enumerate(self.events[:last_turns]):
+            shown = event.seq in outer if event.compacts else event.time not in spans
+            if event.live and (shown or event.odd or event.scoped or event.invocation in busy):
+                return self._with_calls(index)
+        return self._with_calls(last_turns)
 
-    def _busy(self, live: list[_Event]) -> set[str]:
-        """Invocations of isolated tasks, and those with a call that waits for an answer."""
-        answered = {call for event in live for call in event.responses - event.asked}
-        submitted = {call for event in live if event.user for call in event.responses}
-        busy = set()
-        for event in live:
-            open_ones = (event.calls | event.asked) - answered or event.waiting - submitted
-            if event.scoped or open_ones:
-                event.kept = True
-                busy.add(event.invocation)
-        return busy
+    def _with_calls(self, begin: int) -> int:
+        """Goes back until the events from there on belong to no earlier call."""
+        calls: dict[str, int] = {}
+        for index, event in enumerate(self.events):
+            for call in event.calls:
+                calls.setdefault(call, self.first_of.get(event.invocation, index))
+        index = len(self.events)
+        while index > begin:
+            index -= 1
+            begin = min([begin, *(calls.get(call, begin) for call in self.events[index].refers_to)])
+        return begin
+
+
+def _busy(live: list[_Event]) -> set[str]:
+    """Invocations of isolated tasks, and those with a call that waits for an answer."""
+    answered = {call for event in live for call in event.responses - event.asked}
+    submitted = {call for event in live if event.user for call in event.responses}
+    return {
+        event.invocation
+        for event in live
+        if event.scoped or (event.calls | event.asked) - answered or event.waiting - submitted
+    }
 
 
 class _Spans:
@@ -288,28 +271,6 @@ def _outermost(live: list[_Event]) -> set[int]:
             found.discard(seq)
         furthest = max(furthest, end)
     return found
-
-
-def _keep_together(live: list[_Event]) -> None:
-    """Adds what the kept events need, until nothing is missing: for an answer its call, for a call
-    all its answers and its invocation, for an event made on behalf of a call that call."""
-    wanted: set[str] = set()
-    called: set[str] = set()
-    turns: set[str] = set()
-    new = [event for event in live if event.kept]
-    while new:
-        for event in new:
-            wanted |= event.responses | event.runs | ({event.scope} if event.scoped else set())
-            called |= event.calls
-        turns |= {each.invocation for each in live if each.invocation and each.calls & wanted}
-        new = [
-            event
-            for event in live
-            if not event.kept
-            and (event.calls & wanted or event.responses & called or event.invocation in turns)
-        ]
-        for event in new:
-            event.kept = True
 
 
 def _dict(value: Any) -> Document:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from cosmosservice.account.companions import Superseded
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import STEPS
@@ -20,7 +21,15 @@ from cosmosservice.errors import (
 )
 from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
-from cosmosservice.sessions.store.documents import ACTIVE, session_document
+from cosmosservice.sessions.store.documents import (
+    ACTIVE,
+    CLEARING,
+    DELETED,
+    PURGED,
+    session_document,
+)
+from cosmosservice.sessions.store.erasure import Erasure
+from cosmosservice.sessions.store.expiries import Expiries
 from cosmosservice.sessions.store.keys import (
     Marker,
     SessionKey,
@@ -31,7 +40,6 @@ from cosmosservice.sessions.store.keys import (
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.log_view import LogView, LogViews
-from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
 from cosmosservice.sessions.store.sizes import Sizes
 from cosmosservice.sessions.store.snapshot import Snapshot
@@ -49,6 +57,7 @@ class _Creation:
     key: SessionKey
     state: Scoped
     ttl: int | None
+    named: bool
     mine: set[str] = field(default_factory=set)  # the incarnations of all attempts
     has_large_values: bool = False
 
@@ -62,31 +71,36 @@ class Creating:
         states: StateDocuments,
         values: LargeValues,
         views: LogViews,
-        projector: Projector,
         lifecycle: Lifecycle,
+        erasure: Erasure,
+        expiries: Expiries,
         sizes: Sizes,
         clock: HybridClock,
     ) -> None:
+        self._erasure = erasure
+        self._expiries = expiries
         self._documents = documents
         self._states = states
         self._values = values
         self._views = views
-        self._projector = projector
         self._lifecycle = lifecycle
         self._sizes = sizes
         self._clock = clock
 
-    async def create(self, key: SessionKey, state: Scoped, ttl: int | None) -> Snapshot:
-        """Raises AlreadyExistsError if there is one."""
+    async def create(
+        self, key: SessionKey, state: Scoped, ttl: int | None, *, named: bool = True
+    ) -> Snapshot:
+        """Raises AlreadyExistsError if there is one. `named`: the id was given by the caller, so
+        that there may have been a session of that name before."""
         self._sizes.check(key, state, "create_session")
         if state.has_shared:
             # Read first: the given state must get a later stamp than the stored one.
             shared = await self._states.read_shared(key)
-            document = await self._create(_Creation(key, state, ttl))
+            document = await self._create(_Creation(key, state, ttl, named))
         else:
             reading = asyncio.ensure_future(self._states.read_shared(key))
             try:
-                document = await self._create(_Creation(key, state, ttl))
+                document = await self._create(_Creation(key, state, ttl, named))
             except BaseException:
                 reading.cancel()
                 with contextlib.suppress(Exception, asyncio.CancelledError):
@@ -131,32 +145,54 @@ class Creating:
     async def _create(self, creation: _Creation) -> SessionDocument:
         key = creation.key
         current: SessionDocument | None = None
+        noted = await self._is_noted(creation)
         for attempt in STEPS:
             await STEPS.pause(attempt)
             try:
+                if current is not None or noted:
+                    await self._erasure.clear(key, current)
                 document = await self._attempt(creation, current)
-            except (Conflict, PreconditionFailed, NotFound):
+            except (Conflict, PreconditionFailed, NotFound, Superseded):
                 self._documents.forget(key)
             else:
+                if noted and creation.ttl is None:
+                    await self._expiries.remove(key)
                 return await self._created(creation, document)
-            current = await self._documents.read(key)
-            if current is None:
-                continue
-            if current.incarnation in creation.mine:  # the response to our write was lost
-                return await self._created(creation, current)
-            if await self._lifecycle.complete(current):
-                current = None
-            elif current.status == ACTIVE and not self._lifecycle.has_expired(current):
-                await self._discard(creation, current)
-                raise AlreadyExistsError(f"Session with id {key.session_id} already exists.")
-            elif not _outlives(creation.ttl, current):
-                await self._lifecycle.announce_purge(current)
-                current = None
+            current = await self._former(creation)
+            if current is not None and current.incarnation in creation.mine:
+                return await self._created(creation, current)  # the response was lost
         await self._discard(creation, current)
         raise UnavailableError(
             f"create_session: session {key.session_id!r} is being created and deleted by too many"
             " other writers. Nothing was stored."
         )
+
+    async def _is_noted(self, creation: _Creation) -> bool:
+        """Whether a session of this name has expired, of which artifacts may be left. Notes it if
+        the new one will expire too."""
+        if creation.ttl is not None:
+            return not await self._expiries.note(creation.key, creation.ttl)
+        return creation.named and await self._expiries.is_noted(creation.key)
+
+    async def _former(self, creation: _Creation) -> SessionDocument | None:
+        """The document of a former session that cannot come back; our own, if the response to our
+        write was lost; None if there is none, or if it is to be read again."""
+        current = await self._documents.read(creation.key)
+        if current is None or current.incarnation in creation.mine:
+            return current
+        if await self._lifecycle.complete(current):
+            return None
+        if current.status in (CLEARING, PURGED):
+            return current
+        if current.status == ACTIVE and not self._lifecycle.has_expired(current):
+            await self._discard(creation, current)
+            raise AlreadyExistsError(f"Session with id {creation.key.session_id} already exists.")
+        if not _outlives(creation.ttl, current):
+            await self._lifecycle.announce_purge(current, spares=True)
+            return None
+        with contextlib.suppress(PreconditionFailed, NotFound):
+            return await self._lifecycle.announce_clearing(current)
+        return None
 
     async def _attempt(
         self, creation: _Creation, current: SessionDocument | None
@@ -206,7 +242,6 @@ class Creating:
         if document.revision == document.first_seq - 1:
             view = LogView(document.incarnation, document.first_seq, [])
             self._views.put(document.key, view)
-            self._projector.schedule(document.key, document.incarnation, new=True)
         return document
 
     async def _discard(self, creation: _Creation, document: SessionDocument | None) -> None:
@@ -220,6 +255,8 @@ class Creating:
 def _outlives(ttl: int | None, predecessor: SessionDocument) -> bool:
     """Whether the new document lives as long as its predecessor's records, and so can say where
     they are. A document that expires does not, if those records never expire."""
-    if predecessor.as_predecessor() is None:
-        return True
-    return ttl is None or retention_of(predecessor.incarnation) is not None
+    return (
+        predecessor.status != DELETED
+        or ttl is None
+        or retention_of(predecessor.incarnation) is not None
+    )

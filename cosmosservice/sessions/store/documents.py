@@ -3,14 +3,13 @@
 Events container, partition key /session_id. Created, never changed.
 
     id             tenant . seq . incarnation     the place in the log: creating it twice fails
-    document_type  adk_event | tombstone | restored | stub | lost | chunk | origin
+    document_type  adk_event | tombstone | restored | stub | lost | chunk
     session_id, user_id, app_name, incarnation, seq, stamp, schema_version, ttl?, appended_at?
     initial_state?  in the first event: the session's state before it
     copied?         by a fork: its changes of user and app state belong to the source
     event_id, timestamp, author, content, actions …            (data_converters)
 
     chunk          a part of the body of a large event
-    origin         first_seq, initial_state: how a session without events began
 
 Sessions container, partition key /user_id.
 
@@ -30,6 +29,7 @@ from typing import Final
 from cosmosservice.account.container import Document
 from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.sessions.store.keys import (
+    EXPIRY,
     SESSION,
     SessionKey,
     StateKey,
@@ -51,7 +51,6 @@ RESTORED: Final = "restored"
 STUB: Final = "stub"
 LOST: Final = "lost"  # in the place of a record that somebody else removed
 CHUNK: Final = "chunk"
-ORIGIN: Final = "origin"
 
 # In a record that was written again to renew its TTL: its first `_ts`.
 APPENDED_AT: Final = "appended_at"
@@ -64,9 +63,19 @@ ACTIVE: Final = "active"
 DELETED: Final = "deleted"
 RESTORING: Final = "restoring"
 FORKING: Final = "forking"
+CLEARING: Final = "clearing"  # deleted; its artifacts are being erased for a new session
 PURGING: Final = "purging"
 PURGED: Final = "purged"
-STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, FORKING, PURGING, PURGED})
+STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, FORKING, CLEARING, PURGING, PURGED})
+
+# The fields that stay of the document of a session that is erased. They name the session and its
+# places, and nothing of its content.
+REMAINING: Final = (
+    "id", "document_type", "session_id", "user_id", "app_name", "incarnation", "first_seq",
+    "revision", "schema_version",
+)  # fmt: skip
+
+MEMORIES: Final = "memories"  # what the erasure of an expired session spares
 
 # The fields that a stub keeps of a purged record, besides its type and the event's id.
 STUB_FIELDS: Final = (
@@ -111,12 +120,16 @@ SESSIONS_CONTAINER: Final = ContainerDefinition(
             {"path": "/replaced/deleted_at/?"},
         ],
         "excludedPaths": [{"path": "/*"}],
-        "compositeIndexes": [  # serves this order and its reverse
+        "compositeIndexes": [  # each serves an order and its reverse
             [
                 {"path": "/last_update_time", "order": "ascending"},
                 {"path": "/user_id", "order": "ascending"},
                 {"path": "/session_id", "order": "ascending"},
-            ]
+            ],
+            [
+                {"path": "/user_id", "order": "ascending"},
+                {"path": "/session_id", "order": "ascending"},
+            ],
         ],
     },
 )
@@ -134,11 +147,11 @@ def session_document(
     first_seq: int,
     state: State,
     now: float,
-    title: str | None = None,
+    title: str,
     initial: Document | None = None,
     replaced: Document | None = None,
 ) -> Document:
-    """`title` is empty if there is none yet, and None if the log may contain one."""
+    """`title` is empty if there is none yet."""
     document: Document = {
         "id": key.document_id,
         "document_type": SESSION,
@@ -150,13 +163,12 @@ def session_document(
         "first_seq": first_seq,
         "revision": first_seq - 1,
         **state.fields,
+        "title": title,
         "last_update_time": now,
         "created_at": iso(now),
         "updated_at": iso(now),
         "schema_version": SCHEMA_VERSION,
     }
-    if title is not None:
-        document["title"] = title
     if document_ttl(incarnation) is not None:
         document["events_renewed_at"] = now
     if initial:
@@ -164,6 +176,20 @@ def session_document(
     if replaced:
         document["replaced"] = replaced
     return document
+
+
+def expiry_document(key: SessionKey, expires_at: float) -> Document:
+    """Says that the session has a ttl. Its own document expires by itself, its artifacts do not.
+    This one stays until those are erased."""
+    return {
+        "id": key.expiry_id,
+        "document_type": EXPIRY,
+        "session_id": key.session_id,
+        "user_id": key.user_id,
+        "app_name": key.app_name,
+        "expires_at": expires_at,
+        "schema_version": SCHEMA_VERSION,
+    }
 
 
 def state_document(key: StateKey, state: State, stamps: Document, erased: int) -> Document:
@@ -208,24 +234,6 @@ def chunk_document(
         "incarnation": incarnation,
         "event_id": event_id,
         "data": data,
-    }
-
-
-def origin_document(
-    key: SessionKey, *, incarnation: str, first_seq: int, time: float, fields: Document
-) -> Document:
-    """How a session began. `fields` has its state, or says where that is."""
-    return {
-        "id": key.origin_id(incarnation),
-        "document_type": ORIGIN,
-        "session_id": key.session_id,
-        "user_id": key.user_id,
-        "app_name": key.app_name,
-        "incarnation": incarnation,
-        "first_seq": first_seq,
-        "last_update_time": time,
-        **fields,
-        "schema_version": SCHEMA_VERSION,
     }
 
 

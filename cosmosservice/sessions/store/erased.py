@@ -9,11 +9,18 @@ from dataclasses import dataclass, field
 class Erased:
     """The result of an erasure, and the latest stamp that it found."""
 
-    documents: int = 0  # records that became stubs; chunks, origins and values that were removed
+    documents: int = 0  # records that became stubs; chunks and values that were removed
+    companions: int = 0  # documents of other services
     stamp: int = 0
     incarnations: dict[str, int] = field(default_factory=dict)  # and the first place of each
+    events: set[str] = field(default_factory=set)  # the ids of those that are erased now
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.documents or self.companions)
 
     def add(self, other: Erased) -> None:
         self.documents += other.documents
+        self.companions += other.companions
         self.stamp = max(self.stamp, other.stamp)
         self.incarnations |= other.incarnations

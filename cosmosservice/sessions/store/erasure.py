@@ -1,4 +1,4 @@
-"""Erasing: records become stubs; chunks, origins and large values are removed.
+"""Erasing: records become stubs; chunks and large values are removed.
 
 A stub keeps the place of a record and nothing of its content. Removing a record would free its id
 for an old session object. Stubs expire, later than any session object lives.
@@ -9,31 +9,34 @@ erasure may be interrupted at any point and called again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Awaitable, Callable
 
 from cosmosservice.account.charges import current_operation
+from cosmosservice.account.companions import Companions, Stands, Successor, Superseded
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
-from cosmosservice.errors import UnavailableError
+from cosmosservice.errors import ConfigurationError, StorageError, UnavailableError
 from cosmosservice.hosting.concurrency import together
+from cosmosservice.hosting.deadline import answered
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     CHUNK,
     DAY,
     LOST,
-    ORIGIN,
+    MEMORIES,
     PURGED,
     PURGED_TTL,
     PURGING,
     RESTORED,
     STUB,
     TOMBSTONE,
-    iso,
     stub_document,
 )
 from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.expiries import Expiries
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogViews
@@ -54,61 +57,102 @@ class Erasure:
         log: EventLog,
         views: LogViews,
         clock: HybridClock,
+        expiries: Expiries,
+        companions: Companions,
+        erase_remnants: Callable[[], Awaitable[None]],
     ) -> None:
         self._documents = documents
+        self._expiries = expiries
+        self._companions = companions
+        self._erase_remnants = erase_remnants
         self._values = values
         self._container = log.container
         self._log = log
         self._views = views
         self._clock = clock
 
-    async def complete(self, document: SessionDocument) -> tuple[Erased, bool]:
-        """Completes a purge that the document announces. The session is marked as purged only
-        after a read that is newer than the announcement found no content. Also returns whether
-        this call marked it."""
+    async def complete(self, document: SessionDocument) -> Erased:
+        """Completes a purge that the document announces."""
+        erased = await self.erase(document)
+        await self._erase_remnants()
+        await self.mark(document)
+        return erased
+
+    async def erase(self, document: SessionDocument) -> Erased:
+        """Erases everything of a session whose document announces it, until reads that are newer
+        than the announcement find nothing. Raises Superseded if the session was erased and created
+        again meanwhile."""
         key = document.key
         own, revision = document.incarnation, document.revision
         erased = await self._erase(
             key, lambda body: _incarnation(body) == own or 0 < _place(body) <= revision
         )
-        now = self._clock.now()
         dead = {own} | {name for name, place in erased.incarnations.items() if place <= revision}
-        erased.documents += await self._values.erase(key, dead.__contains__, before=now - DAY)
+        before = self._clock.now() - DAY
+        erased.documents += await self._values.erase(key, dead.__contains__, before=before)
         erased.stamp = max(erased.stamp, document.initial_stamp)
-        personal = ("replaced", "initial", "pending", "large", "title", "load")
-        body = document.without("expires_at", *personal) | {
-            "status": PURGED,
-            "updated_at": iso(now),
-            "state": {},
-            "ttl": PURGED_TTL,
-        }
         self._views.drop(key)
-        try:
+
+        async def stands() -> bool:
+            now = await self._confirmed(key)
+            return now is not None and (now.incarnation, now.status) == (own, PURGING)
+
+        erased.companions = await self._erase_companions(
+            key, stands, memories=not document.spares_memories
+        )
+        return erased
+
+    async def mark(self, document: SessionDocument) -> None:
+        """Says that everything is erased, the last bytes included."""
+        await self._expiries.remove(document.key)
+        fields: Document = {"spares": MEMORIES} if document.spares_memories else {}
+        body = document.remains(PURGED, self._clock.now(), ttl=PURGED_TTL, **fields)
+        body.pop("initial", None)
+        with contextlib.suppress(PreconditionFailed, NotFound):  # another process did
             await self._documents.replace(document, body)
-        except (PreconditionFailed, NotFound):
-            return erased, False
-        return erased, True
 
-    async def sweep(self, key: SessionKey) -> Erased:
-        """Erases everything in the log that belongs to no session: left by one whose document has
-        expired or was removed, or by an upload that was under way during a purge.
+    async def sweep(self, key: SessionKey, *, memories: bool = True) -> Erased:
+        """Erases everything that belongs to no session: left by one whose document has expired or
+        was removed, or by an upload that was under way during a purge.
 
-        No announcement is needed. The session document is read after the records. Records of any
-        other incarnation belong to nobody, because a session's document is older than its records.
+        No announcement is needed. The session document is read after everything else. Records of
+        any other incarnation belong to nobody, because a session's document is older than its
+        records.
         """
         await self._documents.probe(key)
         erased = await self._erase(key, lambda _: False)
         current = await self._documents.read(key)
-        if current is None or current.status in (PURGING, PURGED):
+        if _is_over(current):
             # Not younger ones: their session may be about to be created.
             before = self._clock.now() - DAY
             erased.documents += await self._values.erase(key, lambda _: False, before=before)
+
+        async def stands() -> bool:
+            return _is_over(await self._confirmed(key))
+
+        with contextlib.suppress(Superseded):
+            erased.companions = await self._erase_companions(key, stands, memories=memories)
         return erased
+
+    async def clear(self, key: SessionKey, current: SessionDocument | None) -> None:
+        """Erases the artifacts of a former session, so that a new one can begin without them. Its
+        document must say that nothing can restore it, or be gone. Raises Superseded if that has
+        changed."""
+
+        async def stands() -> bool:
+            now = await self._confirmed(key)
+            same = now is not None and current is not None and now.etag == current.etag
+            return same if current is not None else now is None
+
+        if await self._erase_companions(key, stands, memories=False):
+            await self._erase_remnants()
 
     async def of_predecessors(self, document: SessionDocument) -> Erased | None:
         """Erases what the session replaced when it was created again: every record before its own
-        first. Nothing can restore those, so no announcement is needed. The document's `replaced`
-        field is removed last. None if another writer changed the document: read it again."""
+        first, and what belongs to those lives elsewhere. Nothing can restore them, so no
+        announcement is needed. The document's `replaced` field is removed last, and not before the
+        session is a day old: until then, a process may still add something to its predecessor.
+        None if another writer changed the document: read it again."""
         own, first = document.incarnation, document.first_seq
         erased = await self._erase(
             document.key,
@@ -117,10 +161,36 @@ class Erasure:
         )
         dead = {n for n, place in erased.incarnations.items() if n != own and place < first}
         erased.documents += await self._values.erase(document.key, dead.__contains__)
+        successor = Successor(document.key.name, own, document.created, frozenset(erased.events))
+        memories = document.replaced.get("spares") != MEMORIES
+        for each in await self._companions.all(outliving=memories):
+            erased.companions += await each.erase_predecessors(successor)
+            answered()
+        if document.created > self._clock.now() - DAY:
+            return erased
         try:
             await self._documents.replace(document, document.without("replaced"))
         except (PreconditionFailed, NotFound):
             return None
+        return erased
+
+    async def _confirmed(self, key: SessionKey) -> SessionDocument | None:
+        """The document as it is now, whatever a replica shows."""
+        await self._documents.probe(key)
+        return await self._documents.read(key)
+
+    async def _erase_companions(self, key: SessionKey, stands: Stands, *, memories: bool) -> int:
+        """Goes on after a failure, and raises it at the end."""
+        erased = 0
+        problems: list[Exception] = []
+        for each in await self._companions.all(outliving=memories):
+            try:
+                erased += await each.erase_session(key.name, stands)
+            except (StorageError, ConfigurationError) as problem:
+                problems.append(problem)
+            answered()
+        if problems:
+            raise problems[0]
         return erased
 
     async def _erase(
@@ -135,12 +205,15 @@ class Erasure:
             found = await self._found(key, erased)
             # Stubs name dead incarnations too: an earlier erasure may have been interrupted.
             names = {_incarnation(body) for body in found if is_dead(body)}
+            erased.events |= {
+                str(body["event_id"]) for body in found if is_dead(body) and body.get("event_id")
+            }
             dead: list[Document] = []
             rest: list[Document] = []
             for body in found:
                 if _is_erased(body):
                     continue
-                is_part = _is_beside_log(body) and _incarnation(body) in names
+                is_part = _is_chunk(body) and _incarnation(body) in names
                 (dead if is_part or is_dead(body) else rest).append(body)
             if rest and unowned:
                 dead += await self._without_owner(key, rest)
@@ -156,7 +229,7 @@ class Erasure:
         )
 
     async def _found(self, key: SessionKey, erased: Erased) -> list[Document]:
-        """The records, chunks and origins, without their content."""
+        """The records and chunks, without their content."""
         parameters = {"first": key.first_chunk_id, "last": key.last_id}
         found = await self._container.query(ERASABLE, parameters, key.session_id)
         for body in found:
@@ -170,16 +243,17 @@ class Erasure:
     async def _without_owner(self, key: SessionKey, rest: list[Document]) -> list[Document]:
         await self._documents.probe(key)
         current = await self._documents.read(key)
-        if current is None or current.status in (PURGING, PURGED):
+        if _is_over(current):
             return rest
-        # Chunks and origins are among them, which `EventLog.read` does not return.
+        assert current is not None
+        # Chunks are among them, which `EventLog.read` does not return.
         return [body for body in rest if _incarnation(body) != current.incarnation]
 
     async def _one(self, key: SessionKey, body: Document) -> int:
         """Whether this call erased it. Another purge may be faster, and a renewal may have written
         the document again."""
         try:
-            if _is_beside_log(body):
+            if _is_chunk(body):
                 await self._container.delete(body["id"], key.session_id)
             else:
                 await self._container.replace(stub_document(body), body["_etag"])
@@ -188,14 +262,18 @@ class Erasure:
         return 1
 
 
+def _is_over(document: SessionDocument | None) -> bool:
+    return document is None or document.status in (PURGING, PURGED)
+
+
 def _is_erased(body: Document) -> bool:
     # The ttl alone does not tell: the events of a session that is kept for ten days have the same.
     return body.get("ttl") == PURGED_TTL and body.get("document_type") in _WITHOUT_CONTENT
 
 
-def _is_beside_log(body: Document) -> bool:
-    """A chunk or an origin: it has no place that must stay taken."""
-    return body.get("document_type") in (CHUNK, ORIGIN)
+def _is_chunk(body: Document) -> bool:
+    """It has no place that must stay taken."""
+    return body.get("document_type") == CHUNK
 
 
 def _place(body: Document) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+from typing import NamedTuple
 
 from cosmosservice.account.charges import current_operation
+from cosmosservice.account.chunks import Damaged
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.retries import VISIBILITY
 from cosmosservice.data_converters import ENVELOPE, event_time, from_json, to_json, wire_size
@@ -26,14 +28,14 @@ from cosmosservice.sessions.store.documents import (
     log_document,
 )
 from cosmosservice.sessions.store.keys import Marker, SessionKey
-from cosmosservice.sessions.store.queries import (
-    IDS_AT_ONCE,
-    NEWEST_RECORDS,
-    OLDEST_RECORDS,
-    RECORDS,
-    RECORDS_BY_ID,
+from cosmosservice.sessions.store.queries import NEWEST_RECORDS, RECORDS
+from cosmosservice.sessions.store.records import (
+    Record,
+    deltas_of,
+    missing_places,
+    number,
+    of_incarnation,
 )
-from cosmosservice.sessions.store.records import Record, deltas_of, number, of_incarnation
 
 logger = logging.getLogger("cosmosservice")
 
@@ -42,6 +44,15 @@ _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
 _PROBED = 4  # places that are probed if records seem to be missing
 _INITIAL = "initial_state"
 PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
+
+
+class Plan(NamedTuple):
+    """Which records of a session to read without a gap."""
+
+    begin: int  # all from this place on
+    end: int  # the log is known to reach this place
+    before: int | None = None  # only those before this place
+    newest: int | None = None  # only so many events, and all records after `end`
 
 
 class EventLog:
@@ -96,52 +107,79 @@ class EventLog:
         after: int = -1,
         before: int | None = None,
         newest: int | None = None,
-        limit: int | None = None,
     ) -> list[Record]:
         """The records of an incarnation (None: of all) at places after `after` and before
-        `before`, in order: all of them, the `newest` ones, or the first `limit`.
+        `before`, in order: all of them, or the `newest` ones.
 
-        A read may be older than what others have written: see `probe`.
+        A read may be older than what others have written: see `read_whole`.
         """
-        first = key.first_id(after + 1)
-        last = key.last_id if before is None else key.first_id(before)
-        if newest is not None:
-            text, missing = NEWEST_RECORDS, newest
-        elif limit is not None:
-            text, missing = OLDEST_RECORDS, limit
-        else:
-            text, missing = RECORDS, None
+        parameters: Document = {
+            "first": key.first_id(after + 1),
+            "last": key.last_id if before is None else key.first_id(before),
+        }
+        if newest is None:
+            found = await self.container.query(RECORDS, parameters, key.session_id)
+            return of_incarnation(await self.records(key, found), incarnation)
         records: list[Record] = []
         while True:
-            parameters: Document = {"first": first, "last": last}
-            if missing is not None:
-                parameters["count"] = missing
-            found = await self.container.query(text, parameters, key.session_id)
-            mine = of_incarnation(await self.records(key, found), incarnation)
-            records = mine[::-1] + records if newest is not None else records + mine
-            if missing is None or len(mine) == missing or len(found) < missing:
+            count = parameters["count"] = newest - len(records)
+            found = await self.container.query(NEWEST_RECORDS, parameters, key.session_id)
+            records = of_incarnation(await self.records(key, found), incarnation)[::-1] + records
+            if len(records) == newest or len(found) < count:
                 return records
             # Records of other incarnations were among them, so that some are still missing.
-            missing -= len(mine)
-            if newest is not None:
-                last = found[-1]["id"]
-            else:
-                first = found[-1]["id"] + " "  # sorts after it, and before every other id
+            parameters["last"] = found[-1]["id"]
 
-    async def read_places(
-        self, key: SessionKey, incarnation: str, places: list[int]
-    ) -> list[Record]:
-        """The records found at these places, in order."""
-        ids = [key.event_id(seq, incarnation) for seq in places]
-        some = [ids[start : start + IDS_AT_ONCE] for start in range(0, len(ids), IDS_AT_ONCE)]
+    async def read_whole(
+        self, key: SessionKey, incarnation: str, plan: Plan, given: list[Record] | None = None
+    ) -> tuple[list[Record], list[int]]:
+        """The records of a plan, and the places between them that are proved to be empty: somebody
+        else removed their records, which is logged. `given` is what the caller has read already.
 
-        async def read(wanted: list[str]) -> list[Record]:
-            padded = wanted + wanted[:1] * (IDS_AT_ONCE - len(wanted))
-            parameters = {f"p{number}": each for number, each in enumerate(padded)}
-            found = await self.container.query(RECORDS_BY_ID, parameters, key.session_id)
-            return await self.records(key, found)
+        Records that a read does not return are lag or damage. Probes of the first few places tell
+        which, and the next read is at least as new: what it does not return either is gone.
+        """
+        lost_up_to = 0
+        for attempt in VISIBILITY:
+            await VISIBILITY.pause(attempt)
+            found = await self._of_plan(key, incarnation, plan) if given is None else given
+            found, begin = await self._extended(key, incarnation, plan, found)
+            missing = missing_places(found, begin, plan.end)
+            if not missing or missing[-1] <= lost_up_to:
+                _report_damage(key, missing)
+                return found, missing
+            if await self._are_lost(key, incarnation, missing):
+                lost_up_to = max(plan.end, found[-1].seq if found else 0)
+            given = None
+        raise UnavailableError(
+            f"{current_operation.get()}: not all events of session {key.session_id!r} can be read"
+            " yet. Nothing was changed."
+        )
 
-        return [record for found in await together(*map(read, some)) for record in found]
+    async def _are_lost(self, key: SessionKey, incarnation: str, missing: list[int]) -> bool:
+        """Whether records that a read did not return are really gone. Otherwise it was lag."""
+        some = missing[:_PROBED]
+        return not any(await together(*(self.probe(key, seq, incarnation) for seq in some)))
+
+    async def _of_plan(self, key: SessionKey, incarnation: str, plan: Plan) -> list[Record]:
+        newest = None if plan.newest is None else max(plan.newest, 1)
+        return await self.read(
+            key, incarnation, after=plan.begin - 1, before=plan.before, newest=newest
+        )
+
+    async def _extended(
+        self, key: SessionKey, incarnation: str, plan: Plan, found: list[Record]
+    ) -> tuple[list[Record], int]:
+        """Adds earlier records until the `newest` events of the plan, and all records after its
+        end, are among them. Also returns the place where they begin."""
+        if plan.newest is None:
+            return found, plan.begin
+        enough = sum(record.is_event for record in found) >= plan.newest
+        begin = plan.end + 1 if enough else plan.begin
+        if found and found[0].seq > begin:
+            before = found[0].seq
+            found = await self.read(key, incarnation, after=begin - 1, before=before) + found
+        return found, min(begin, found[0].seq) if found else begin
 
     async def read_after(self, key: SessionKey, marker: Marker) -> list[Record]:
         """The record at the place after the marker, and those that follow it. A conflict has shown
@@ -162,16 +200,6 @@ class EventLog:
         """Whether the place is taken, whatever a replica shows. After this, no read of this
         client in the session's log is older than now."""
         return await self.container.probe(key.event_id(seq, incarnation), key.session_id)
-
-    async def are_lost(self, key: SessionKey, incarnation: str, missing: list[int]) -> bool:
-        """Whether records that a read did not return are really gone: probes of the first few
-        places find them empty. Otherwise it was lag.
-
-        After this, no read of this client in the session's log is older than now: a record that
-        the next read does not return either is gone too.
-        """
-        some = missing[:_PROBED]
-        return not any(await together(*(self.probe(key, seq, incarnation) for seq in some)))
 
     async def records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
         """The records in these documents."""
@@ -200,16 +228,16 @@ class EventLog:
         document: Document,
         seq: int,
         incarnation: str,
-        body: Document | Exception | None,
+        body: Document | Damaged | None,
     ) -> Record:
         kind = document.get("document_type", EVENT)
         fields: Document = {k: v for k, v in document.items() if k not in ENVELOPE}
-        if isinstance(body, Exception):
+        if isinstance(body, Damaged):
             logger.error(
-                "Session %s: the body of the large event at %d cannot be read (%s).",
+                "Session %s: the body of the large event at %d is damaged: %s.",
                 key.tenant,
                 seq,
-                type(body).__name__,
+                body,
             )
             fields["content"] = "unreadable"  # becomes a placeholder event
         elif body is not None:
@@ -231,10 +259,21 @@ class EventLog:
             chunks=document.get("chunks"),
             initial=initial if isinstance(initial, dict) else None,
             copied=copied,
-            lost=isinstance(body, Exception),
+            lost=isinstance(body, Damaged),
         )
 
     async def discard(self, key: SessionKey, record: Record) -> None:
         """Removes the chunks of an event that is known not to be stored."""
         if record.chunks is not None:
             await self._bodies.discard(key, record.incarnation, record.chunks)
+
+
+def _report_damage(key: SessionKey, missing: list[int]) -> None:
+    if missing:
+        logger.error(
+            "Session %s: its log has lost %d of its records, the first at place %d. The others"
+            " are used; run `cosmosservice sessions repair` for details.",
+            key.tenant,
+            len(missing),
+            missing[0],
+        )

@@ -1,24 +1,19 @@
 """Forks: a new session with the same history up to a point.
 
 The new document comes first, with the status `forking`: it names its source and the point. Then
-the events are copied into the new log, the other services copy their data of the session, and the
-document becomes active. Any process that finds `forking` completes the fork; if the source is
-gone, the fork is purged. A complete fork is independent of its source: erasing one does not affect
-the other.
-
-A process without those services completes only the session. Its document is then active, but
-still names its source, until a process that has the services reads it and copies the rest.
+the events are copied into the new log, and the artifacts of the session, and the document becomes
+active. Any process that finds `forking` completes the fork; if the source is gone, the fork is
+purged. A complete fork is independent of its source: erasing one does not affect the other.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import math
 from collections.abc import Iterable
 from dataclasses import replace
 
 from cosmosservice.account.charges import current_operation
+from cosmosservice.account.chunks import checksum
 from cosmosservice.account.companions import Companions, Fork
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
@@ -26,7 +21,6 @@ from cosmosservice.account.retries import CONTENTION
 from cosmosservice.data_converters import from_json, to_json
 from cosmosservice.errors import (
     AlreadyExistsError,
-    ConfigurationError,
     SessionNotFoundError,
     StorageError,
     UnavailableError,
@@ -50,14 +44,11 @@ from cosmosservice.sessions.store.keys import (
 )
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.packing import checksum
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
 from cosmosservice.sessions.store.snapshot import Past
 from cosmosservice.sessions.store.state import State
 from cosmosservice.sessions.store.titles import display_name, first_words
-
-logger = logging.getLogger("cosmosservice")
 
 _CLOCKS = 10.0  # seconds by which the clocks of processes that save artifacts may be ahead
 
@@ -82,7 +73,6 @@ class Forking:
         self._erasure = erasure
         self._clock = clock
         self._companions = companions
-        self._misses_settings = False  # that copying the data of other services needs
 
     async def fork(self, past: Past, target: SessionKey) -> None:
         """Raises AlreadyExistsError if a session with that id exists, or was deleted but not yet
@@ -98,9 +88,7 @@ class Forking:
         incarnation = new_incarnation(retention_of(source_incarnation))
         now = self._clock.now()
         until = now + _CLOCKS if past.time == math.inf else past.time
-        copies = self._companions.can_copy and await self._companions.have_copies(
-            _fork(source, target, records, until)
-        )
+        copies = await self._companions.have_copies(_fork(source, target, records, until))
         body = session_document(
             target,
             incarnation=incarnation,
@@ -108,6 +96,7 @@ class Forking:
             state=await self._values.stored(
                 target, incarnation, State(past.initial), ttl=record_ttl(incarnation)
             ),
+            title="",  # follows with the events
             now=now,
         )
         body |= {
@@ -146,26 +135,9 @@ class Forking:
             return True  # another process is completing it, or has done so
         records = await self._source_records(document)
         if records is None:
-            await self._discard(document)
             return False
         await self._finish(document, records)
         return True
-
-    def lacks_copies(self, document: SessionDocument) -> bool:
-        """Whether the fork was completed by a process that could not copy everything, and this
-        one can."""
-        incomplete = document.status == ACTIVE and "source" in document.body
-        return incomplete and self._can_copy
-
-    @property
-    def _can_copy(self) -> bool:
-        return self._companions.can_copy and not self._misses_settings
-
-    async def copy_rest(self, document: SessionDocument) -> None:
-        """Copies the rest, as far as the source still has it."""
-        if await self._copy_companions(document, await self._source_records(document) or []):
-            with contextlib.suppress(PreconditionFailed, NotFound):  # the next reader tries again
-                await self._documents.replace(document, document.without("source"))
 
     async def _source_records(self, document: SessionDocument) -> list[Record] | None:
         """All events to copy; None if some of them are gone."""
@@ -192,8 +164,6 @@ class Forking:
                 # Documents that were copied after the purge looked for them must go too.
                 await self._erasure.sweep(key)
                 await self._values.erase(key, incarnation.__eq__)
-                if current is None or not gone:
-                    await self._discard(document)
                 return False
             if current.status != FORKING:
                 await self._values.discard(key, current.named, uploads=uploads)
@@ -234,13 +204,14 @@ class Forking:
             except Conflict:  # copied by an earlier attempt
                 await self._discard_chunks(key, copy)
             copies.append(copy)
-        complete = await self._copy_companions(document, records)
+        if "copied_until" in document.body["source"]:
+            await self._companions.copy(_fork_of(document, records))
         wanted = fold(document.state, copies)
         state = await self._values.stored(
             key, incarnation, wanted, document.state, uploads, record_ttl(incarnation)
         )
         followed = document.followed(copies, state, self._clock.now())
-        kept = {name: value for name, value in followed.items() if name != "source" or not complete}
+        kept = {name: value for name, value in followed.items() if name != "source"}
         body = kept | {"title": display_name(state) or first_words(copies)}
         self._views.drop(key)
         await self._documents.replace(document, body | {"status": ACTIVE})
@@ -254,26 +225,6 @@ class Forking:
         there = (await self._log.read_after(key, before))[0].chunks
         if there is not None and there.get("upload") != copy.upload:
             await self._log.discard(key, copy)
-
-    async def _copy_companions(self, document: SessionDocument, records: list[Record]) -> bool:
-        """Lets the other services copy their data. False if that is left to another process."""
-        source = document.body["source"]
-        if "copied_until" not in source:
-            return True
-        if not self._can_copy:
-            return False
-        fork = _fork_of(document, records)
-        try:
-            await self._companions.copy(fork)
-        except ConfigurationError as problem:
-            logger.warning("The artifacts of a fork are left to another process: %s", problem)
-            self._misses_settings = True
-            return False
-        return True
-
-    async def _discard(self, document: SessionDocument) -> None:
-        if "copied_until" in document.body.get("source", {}):
-            await self._companions.discard(_fork_of(document, []))
 
 
 def _source_key(document: SessionDocument) -> SessionKey:
@@ -290,11 +241,8 @@ def _fork_of(document: SessionDocument, records: Iterable[Record]) -> Fork:
 
 def _fork(source: SessionKey, target: SessionKey, records: Iterable[Record], until: float) -> Fork:
     return Fork(
-        app_name=source.app_name,
-        user_id=source.user_id,
-        session_id=source.session_id,
-        new_user_id=target.user_id,
-        new_session_id=target.session_id,
+        source=source.name,
+        target=target.name,
         artifacts=_artifacts_of(records),
         until=until,
     )

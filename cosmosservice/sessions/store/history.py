@@ -10,7 +10,7 @@ from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.errors import SessionNotFoundError
-from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.keys import PAST, Marker, SessionKey
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.session_documents import fold
@@ -32,7 +32,6 @@ class History:
         now = await self._reader.read(key, confirmed=True)
         if now is None:
             raise SessionNotFoundError(f"Session {key.session_id} not found.")
-        assert now.marker is not None
         place = now.marker.seq if point is None else _place(now, point)
         records = [record for record in now.records if record.seq <= place]
         initial = initial_state(now)
@@ -40,7 +39,7 @@ class History:
         last = records[-1].timestamp if records else 0.0
         past = replace(
             now,
-            marker=None,
+            marker=Marker(now.marker.incarnation, place, use=PAST),
             records=records,
             state=Scoped(state),
             last_update_time=last if records else now.created,
@@ -55,8 +54,8 @@ class History:
 
 
 def initial_state(now: Snapshot) -> Document:
-    """The state that a session was created with. Its first event stores it. Sessions of an older
-    version do not store it: there it is the state that no event has changed since."""
+    """The state that a session was created with. Its first event stores it. If there is no event,
+    or that one is lost, it is the state that no event has changed since."""
     if now.records and now.records[0].initial is not None:
         return now.records[0].initial
     changed = fold(State(), now.records).inline
@@ -64,7 +63,6 @@ def initial_state(now: Snapshot) -> Document:
 
 
 def _place(now: Snapshot, point: Point) -> int:
-    assert now.marker is not None
     records, last = now.records, now.marker.seq
     if isinstance(point, bool):
         raise _unknown("a point is a revision, the id of an event, or a datetime")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cosmosservice.account.charges import current_operation
-from cosmosservice.account.retries import VISIBILITY
-from cosmosservice.errors import SessionNotFoundError, UnavailableError
+from cosmosservice.errors import SessionNotFoundError
 from cosmosservice.sessions.store.documents import STUB
-from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.event_log import EventLog, Plan
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.projection import report_damage
 from cosmosservice.sessions.store.reading import SessionReader
-from cosmosservice.sessions.store.records import Record, after, is_deleted, missing_places
+from cosmosservice.sessions.store.records import Record, after, is_deleted
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,8 @@ class Iterating:
     async def page(
         self, key: SessionKey, position: Position | None, count: int
     ) -> tuple[list[Record], Position | None]:
-        """Up to `count` records, straight from the store, and where to continue."""
+        """The records at the next `count` places, straight from the store, and where to
+        continue."""
         if position is None:
             # Probe first: an iteration that ends without an error must be complete.
             await self._reader.confirm(key)
@@ -42,30 +41,14 @@ class Iterating:
             if document is None:
                 return [], None
             position = Position(document.incarnation, document.first_seq - 1, document.revision)
-        found = await self._without_gap(key, position, count)
+        last = position.after + count
+        plan = Plan(position.after + 1, min(last, position.revision), before=last + 1)
+        found, _ = await self._log.read_whole(key, position.incarnation, plan)
         if is_deleted(after(found, position.revision)) or any(r.kind == STUB for r in found):
             raise SessionNotFoundError(
                 f"{current_operation.get()}: session {key.session_id!r} was deleted while its"
                 " events were read."
             )
-        if len(found) < count:
+        if last > position.revision and len(found) < count:
             return found, None
-        return found, Position(position.incarnation, found[-1].seq, position.revision)
-
-    async def _without_gap(self, key: SessionKey, position: Position, count: int) -> list[Record]:
-        proved = False
-        for attempt in VISIBILITY:
-            await VISIBILITY.pause(attempt)
-            found = await self._log.read(
-                key, position.incarnation, after=position.after, limit=count
-            )
-            end = position.revision if len(found) < count else found[-1].seq
-            missing = missing_places(found, position.after + 1, end)
-            if not missing or proved:
-                report_damage(key, missing)
-                return found
-            proved = await self._log.are_lost(key, position.incarnation, missing)
-        raise UnavailableError(
-            f"{current_operation.get()}: not all events of session {key.session_id!r} can be read"
-            " yet. Nothing was changed."
-        )
+        return found, Position(position.incarnation, last, position.revision)

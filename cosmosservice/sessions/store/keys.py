@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
+from cosmosservice.account.companions import SessionName
 from cosmosservice.account.container import Document
 from cosmosservice.errors import InvalidIdError
 from cosmosservice.ids import escape
@@ -22,7 +23,7 @@ MAX_PARTITION_KEY_BYTES: Final = 2_048
 LAST_PLACE: Final = 9_999_999_999  # the ids of records have ten digits for it
 
 SESSION: Final = "session"
-ORIGIN_SUFFIX: Final = "-origin"  # of the id of an origin
+EXPIRY: Final = "expiry"
 
 
 def _check(name: str, value: str, limit: int = MAX_PARTITION_KEY_BYTES) -> None:
@@ -164,6 +165,14 @@ class SessionKey(ValuesKey):
     def document_id(self) -> str:
         return _document_id(SESSION, self.app_name, self.session_id)
 
+    @property
+    def name(self) -> SessionName:
+        return SessionName(self.app_name, self.user_id, self.session_id)
+
+    @property
+    def expiry_id(self) -> str:
+        return _document_id(EXPIRY, self.app_name, self.session_id)
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -201,10 +210,6 @@ class SessionKey(ValuesKey):
         """Chunks sort before the log ('-' precedes '.'), so no read of the log returns them."""
         return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
 
-    def origin_id(self, incarnation: str) -> str:
-        """Among the chunks: no read of the log returns it either."""
-        return f"{self.tenant}-{incarnation}{ORIGIN_SUFFIX}"
-
     @staticmethod
     def upload_of(chunk_id: str) -> str:
         """The name of the upload to which a chunk belongs."""
@@ -215,26 +220,29 @@ class SessionKey(ValuesKey):
         return f"{self.tenant}-"
 
 
+LISTED: Final = "listed"
+PAST: Final = "past"
+
+
 class Marker(NamedTuple):
     """What a session object knows: the incarnation, and the last place that it has seen."""
 
     incarnation: str
     seq: int
     is_new: bool = False  # the session has no records yet
+    use: str = ""  # LISTED: it is not known whether the session is new; PAST: to look at only
 
     def text(self, key: SessionKey) -> str:
         """Names its session, so that the marker of a copied object with another id is invalid."""
-        new = ":new" if self.is_new else ""
-        return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}{new}"
+        use = "new" if self.is_new else self.use
+        return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}:{use}"
 
     @classmethod
     def parse(cls, text: str | None, key: SessionKey) -> Marker | None:
-        tenant, _, rest = (text or "").partition(":")
-        incarnation, _, rest = rest.partition(":")
-        seq, _, new = rest.partition(":")
+        tenant, incarnation, seq, use, *_ = [*(text or "").split(":"), "", "", ""]
         if tenant != key.tenant[:8] or not incarnation or not seq.isdecimal():
             return None
-        return cls(incarnation, int(seq), new == "new")
+        return cls(incarnation, int(seq), use == "new", "" if use == "new" else use)
 
 
 def new_incarnation(retention: int | None = None) -> str:

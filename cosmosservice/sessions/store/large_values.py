@@ -14,22 +14,23 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from cosmosservice.account import chunks
 from cosmosservice.account.cache import Cache
+from cosmosservice.account.chunks import (
+    Damaged,
+    checksum,
+    chunk_count,
+    describe,
+    name_in,
+    pack,
+)
 from cosmosservice.account.container import Container, Document
-from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters import from_json, to_json, wire_size
 from cosmosservice.errors import StorageError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.documents import value_document
 from cosmosservice.sessions.store.keys import StateKey, ValuesKey
-from cosmosservice.sessions.store.packing import (
-    Damaged,
-    checksum,
-    chunk_count,
-    describe,
-    pack,
-    unpack,
-)
 from cosmosservice.sessions.store.queries import IDS_WITH_TIMES, VALUES_OF_SESSIONS
 from cosmosservice.sessions.store.state import NO_STATE, State
 
@@ -113,20 +114,16 @@ class LargeValues:
     async def _store(
         self, key: ValuesKey, generation: str, raw: bytes, ttl: int | None
     ) -> Document:
-        chunks = await pack(raw)
+        packed = await pack(raw)
         value = secrets.token_hex(8)
-        ref = {"generation": generation, "value": value} | describe(raw, chunks)
-
-        async def create(number: int, data: str) -> None:
-            document = value_document(
-                key, generation=generation, value=value, number=number, data=data
-            )
-            if ttl is not None:
-                document["ttl"] = ttl
-            with contextlib.suppress(Conflict):  # nobody else uses this id: the response was lost
-                await self._container.create(document)
-
-        await together(*(create(number, data) for number, data in enumerate(chunks)))
+        ref = {"generation": generation, "value": value} | describe(raw, packed)
+        made = [
+            value_document(key, generation=generation, value=value, number=number, data=data)
+            for number, data in enumerate(packed)
+        ]
+        if ttl is not None:
+            made = [document | {"ttl": ttl} for document in made]
+        await chunks.store(self._container, made)
         self._cache.put(ref["sha256"], _Value(raw))
         return ref
 
@@ -150,10 +147,9 @@ class LargeValues:
         except DamagedValueError as problem:
             reason = problem.reason
         except NotFound:
-            ids = _ids(key, ref)
-            if all(await together(*(self._container.probe(each, key.user_id) for each in ids))):
+            if await chunks.exist(self._container, _ids(key, ref), key.user_id):
                 raise  # it was lag
-            reason = "it is missing"
+            reason = "a part of it is missing"
         logger.error(
             "A large value of a state cannot be read: %s. Its documents are %s…. The state is read"
             " without it; write the key again.",
@@ -167,9 +163,8 @@ class LargeValues:
         if known is None:
             try:
                 ids = _ids(key, ref)
-                found = await together(*(self._container.read(each, key.user_id) for each in ids))
-                known = _Value(await unpack(found, ref))
-            except (Damaged, KeyError) as problem:
+                known = _Value(await chunks.load(self._container, ids, key.user_id, ref))
+            except Damaged as problem:
                 raise DamagedValueError(key, str(problem)) from None
             self._cache.put(ref["sha256"], known)
         return from_json(known.raw)
@@ -262,5 +257,6 @@ def _bytes(value: Any) -> int:
 
 
 def _ids(key: ValuesKey, ref: Any) -> list[str]:
-    count, generation, value = chunk_count(ref), str(ref["generation"]), str(ref["value"])
+    count = chunk_count(ref)
+    generation, value = name_in(ref, "generation"), name_in(ref, "value")
     return [key.value_id(generation, value, number) for number in range(count)]

@@ -1,19 +1,21 @@
-"""Delete, restore and purge.
+"""Delete and restore, and what announces an erasure. purging.py has the purge.
 
 Deleting is appending: a tombstone takes the next place in the log, so that nobody else can.
 Restore and purge are first announced in the session document, with If-Match, which decides between
 them and a re-creation. Any process that finds an announcement completes it.
 
     active ──tombstone──▶ deleted ──▶ restoring ──"restored" record──▶ active
-                             └──────▶ purging ──records become stubs──▶ purged   (expires by TTL)
+                             ├──────▶ purging ──everything is erased──▶ purged   (expires by TTL)
+                             └──────▶ clearing ──artifacts are erased──▶ active, a new session
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
 
 from cosmosservice.account.charges import current_operation
+from cosmosservice.account.companions import Superseded
+from cosmosservice.account.container import Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import STEPS
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, UnavailableError
@@ -21,15 +23,16 @@ from cosmosservice.hosting.concurrency import together
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
+    CLEARING,
     DELETED,
     FORKING,
+    MEMORIES,
     PURGED,
     PURGING,
     RESTORED,
     RESTORING,
     TOMBSTONE,
 )
-from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.forking import Forking
@@ -39,6 +42,9 @@ from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.records import Record, is_deleted, new_mark
 from cosmosservice.sessions.store.retention import expired
 from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
+
+_ERASED = (CLEARING, PURGING, PURGED)
+_GONE = (DELETED, *_ERASED)
 
 
 class Lifecycle:
@@ -95,7 +101,7 @@ class Lifecycle:
             # Another writer placed a tombstone, or a read that may be stale found no living
             # session: read again after a probe.
             await self._documents.probe(key)
-        raise _contended(key)
+        raise contended(key)
 
     async def _look(self, key: SessionKey, attempt: int) -> SessionDocument | None:
         await STEPS.pause(attempt)
@@ -103,7 +109,7 @@ class Lifecycle:
 
     def is_gone(self, document: SessionDocument) -> bool:
         """Whether the session is deleted, purged or expired."""
-        return document.status in (DELETED, PURGING, PURGED) or self.has_expired(document)
+        return document.status in _GONE or self.has_expired(document)
 
     def has_expired(self, document: SessionDocument) -> bool:
         return expired(document.body, self._clock.now())
@@ -124,7 +130,7 @@ class Lifecycle:
         confirmed = log_confirmed = False
         for attempt in STEPS:
             current = await self._look(key, attempt)
-            if current is None or current.status in (PURGING, PURGED) or self.has_expired(current):
+            if current is None or current.status in _ERASED or self.has_expired(current):
                 if not confirmed and await self._documents.probe(key):
                     confirmed = True
                     continue
@@ -156,97 +162,23 @@ class Lifecycle:
                 # The document and the log may be stale: the newest log may have a tombstone.
                 await together(self._documents.probe(key), self._log.probe(key, 0, "probe"))
                 confirmed = log_confirmed = True
-        raise _contended(key)
+        raise contended(key)
 
-    async def purge(
-        self,
-        key: SessionKey,
-        *,
-        deleted_before: str | None = None,
-        companions: Callable[[SessionKey], Awaitable[None]] | None = None,
-    ) -> Erased | None:
-        """Erases a session, deleting it first if need be. Continues where another call stopped.
-
-        None: there is nothing to erase. With `deleted_before`, a session that is not deleted, or
-        was deleted later, is left unchanged. `companions` erases the session's data in other
-        services. It runs while the purge is announced, so that it is repeated if interrupted.
-        """
-        erased: Erased | None = None
-        target: str | None = None  # the incarnation to erase
-        confirmed = False
-        for attempt in STEPS:
-            current = await self._look(key, attempt)
-            if current is None or current.status == PURGED:
-                if not confirmed and await self._documents.probe(key):
-                    confirmed = True
-                    continue
-                return await self._swept(key, erased) if deleted_before is None else erased
-            if current.status == ACTIVE and not self.has_expired(current):
-                if deleted_before is not None:
-                    return erased  # restored or created again since it was listed
-                if target not in (None, current.incarnation):
-                    return await self._swept(key, erased)  # created again: the new session stays
-                target = current.incarnation
-                await self.delete(key)
-            elif current.status in (RESTORING, FORKING):
-                await self.complete(current)
-            elif current.status == PURGING:
-                target = current.incarnation
-                if companions is not None:
-                    await companions(key)
-                found, done = await self._erasure.complete(current)
-                erased = _sum(erased, found)
-                if done:
-                    return erased
-            elif deleted_before is not None and not current.updated_at <= deleted_before:
-                return erased
-            else:
-                target = current.incarnation
-                await self.announce_purge(current)
-        raise _contended(key)
-
-    async def _swept(self, key: SessionKey, erased: Erased | None) -> Erased | None:
-        found = await self._erasure.sweep(key)
-        return _sum(erased, found) if erased is not None or found.documents else None
-
-    async def sweep_purged(self, key: SessionKey) -> Erased | None:
-        """Sweeps a session that was purged a day ago: an upload may have been under way then.
-        None if there is nothing to erase."""
-        current = await self._documents.read(key)
-        if current is None or current.status != PURGED:
-            return None
-        found = await self._erasure.sweep(key)
-        body = current.without() | {"swept": True}
-        with contextlib.suppress(PreconditionFailed, NotFound):
-            await self._documents.replace(current, body)
-        return found if found.documents else None
-
-    async def announce_purge(self, document: SessionDocument) -> None:
+    async def announce_purge(self, document: SessionDocument, *, spares: bool = False) -> None:
         """Announces the purge, unless another writer was faster. Then nothing can restore the
-        session."""
-        body = document.with_status(PURGING, self._clock.now()) | {"state": {}}
+        session. With `spares`, its memories stay with the user."""
+        fields: Document = {"spares": MEMORIES} if spares else {}
+        body = document.remains(PURGING, self._clock.now(), **fields)
         with contextlib.suppress(PreconditionFailed, NotFound):
             await self._documents.replace(document, body)
 
-    async def purge_replaced(self, key: SessionKey, *, deleted_before: str) -> Erased | None:
-        """Erases what is left of the predecessors of a session that was created again; None if
-        there is nothing, or they were deleted later."""
-        for attempt in STEPS:
-            current = await self._look(key, attempt)
-            if current is None or not current.replaced:
-                return None
-            if current.status == PURGING:
-                return (await self._erasure.complete(current))[0]
-            if not current.replaced.get("deleted_at", "") <= deleted_before:
-                return None
-            erased = await self._erasure.of_predecessors(current)
-            if erased is not None:
-                return erased
-        raise _contended(key)
-
-    def is_unfinished(self, document: SessionDocument) -> bool:
-        """Whether its document alone says that there is something to complete."""
-        return document.status != ACTIVE or self._forking.lacks_copies(document)
+    async def announce_clearing(self, document: SessionDocument) -> SessionDocument:
+        """Announces that a new session will take the place of this one: nothing can restore it.
+        Raises PreconditionFailed or NotFound if another writer was faster."""
+        replaced = document.as_predecessor()
+        body = document.remains(CLEARING, self._clock.now(), replaced=replaced)
+        body |= document.named.fields  # values that its successor removes
+        return await self._documents.replace(document, body)
 
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes a delete, restore, fork or purge that was interrupted. Returns whether there
@@ -254,15 +186,13 @@ class Lifecycle:
         if document.status == RESTORING:
             await self._finish_restore(document)
             return True
-        if self._forking.lacks_copies(document):
-            await self._forking.copy_rest(document)
-            return True
         if document.status == FORKING:
             if not await self._forking.complete(document):
                 await self.announce_purge(document)
             return True
         if document.status == PURGING:
-            await self._erasure.complete(document)
+            with contextlib.suppress(Superseded):  # erased, and created again
+                await self._erasure.complete(document)
             return True
         if self.has_expired(document):
             return False
@@ -290,13 +220,7 @@ class Lifecycle:
             await self._documents.replace(document, body)
 
 
-def _sum(one: Erased | None, other: Erased) -> Erased:
-    if one is not None:
-        other.add(one)
-    return other
-
-
-def _contended(key: SessionKey) -> UnavailableError:
+def contended(key: SessionKey) -> UnavailableError:
     return UnavailableError(
         f"{current_operation.get()}: session {key.session_id!r} is being changed by too many other"
         f" writers: {STEPS.attempts} attempts failed. The operation may be partly done; calling it"

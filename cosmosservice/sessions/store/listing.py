@@ -11,7 +11,7 @@ from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import SCOPES, Pair
 from cosmosservice.sessions.store.clock import HybridClock
-from cosmosservice.sessions.store.keys import SessionKey, StateKey
+from cosmosservice.sessions.store.keys import LISTED, Marker, SessionKey, StateKey
 from cosmosservice.sessions.store.large_values import DamagedValueError, LargeValues
 from cosmosservice.sessions.store.pages import Latest, Position, Wanted
 from cosmosservice.sessions.store.projector import Projector
@@ -24,7 +24,6 @@ from cosmosservice.sessions.store.state_documents import (
     StateDocuments,
     parse_state,
 )
-from cosmosservice.sessions.store.titles import title_of
 
 _AT_ONCE = 16
 
@@ -150,11 +149,11 @@ class Listing:
                 state = document.state.inline
         return Snapshot(
             key,
-            None,
+            Marker(str(document.body.get("incarnation", "")), document.revision, use=LISTED),
             [],
             Scoped(state, await self._states.whole_shared(shared, changes)),
             document.last_update_time,
-            title_of(document.body),
+            document.title,
         )
 
 

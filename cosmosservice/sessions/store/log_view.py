@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from cosmosservice.account.cache import Cache
 from cosmosservice.scopes import Pair
-from cosmosservice.sessions.store.compaction import Loading, is_turning
+from cosmosservice.sessions.store.compaction import is_turning
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state_documents import Changes, newest, record_changes
@@ -16,8 +14,7 @@ class LogView:
     """Records of one incarnation without a gap. Events never change, so this only grows."""
 
     __slots__ = (
-        "apart", "changes", "first_seq", "has_origin", "ids", "incarnation", "records", "size",
-        "turning",
+        "changes", "first_seq", "ids", "incarnation", "records", "size", "turning",
     )  # fmt: skip
 
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
@@ -27,8 +24,6 @@ class LogView:
         self.size = 200 + sum(record.size for record in records)
         self.ids = {record.event_id: record for record in records if record.is_event}
         self.changes: Pair[Changes] = record_changes(records)
-        self.apart: dict[int, Record] = {}  # single records before the run
-        self.has_origin = False  # as far as this process knows
         # The last place that may have changed which records to load.
         self.turning = max((record.seq for record in records if is_turning(record)), default=0)
 
@@ -66,29 +61,6 @@ class LogView:
             if record.deltas.has_shared:
                 self.changes = self.changes.map(newest, record_changes([record]))
 
-    def put_apart(self, records: list[Record]) -> None:
-        for record in records:
-            if record.seq < self.first and record.seq not in self.apart:
-                self.apart[record.seq] = record
-                self.size += record.size
-
-    def of_places(self, places: Iterable[int]) -> list[Record]:
-        """The records at these places that the view has."""
-        found = (
-            self.records[seq - self.first] if seq >= self.first else self.apart.get(seq)
-            for seq in places
-            if seq <= self.last
-        )
-        return [record for record in found if record is not None]
-
-    def named(self, loading: Loading) -> list[Record] | None:
-        """All records that `loading` names; None if the view lacks some of them."""
-        following = self.after(loading.begin - 1)
-        apart = self.of_places(loading.apart)
-        if following is None or len(apart) < len(loading.apart):
-            return None
-        return apart + following
-
     def after(self, seq: int) -> list[Record] | None:
         """The records after a place; None if the view lacks some of them."""
         if seq + 1 < self.first:
@@ -113,22 +85,14 @@ class LogViews:
         self._cache.put(key.tenant, view)
         return view
 
-    def remember_origin(self, key: SessionKey, incarnation: str) -> None:
-        """Remembers that the session's origin is stored."""
-        view = self.of(key)
-        if view is not None and view.incarnation == incarnation:
-            view.has_origin = True
-
     def take(
         self,
         key: SessionKey,
         incarnation: str,
         first_seq: int,
         records: list[Record],
-        apart: list[Record],
     ) -> LogView:
-        """Adds what a reader found: a run without a gap up to the then end of the log, and single
-        records before it."""
+        """Adds what a reader found: a run without a gap up to the then end of the log."""
         view = self.of(key)
         if view is None or view.incarnation != incarnation:
             view = LogView(incarnation, first_seq, records)
@@ -138,7 +102,6 @@ class LogViews:
         else:
             view.first_seq = first_seq
             view.extend(records)
-        view.put_apart(apart)
         return self.put(key, view)
 
     def extend(self, key: SessionKey, records: list[Record]) -> None:

@@ -16,6 +16,8 @@ from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.queries import (
     ALL_OF_APP,
     ALL_OF_USER,
+    BY_NAME,
+    CHOSEN_BY_NAME,
     FIRST_PAGE_OF_APP,
     FIRST_PAGE_OF_USER,
     LATEST,
@@ -59,6 +61,7 @@ class Wanted:
     user_id: str | None = None  # None: of all users
     status: str = ACTIVE
     newest_first: bool = False
+    by_id: bool = False  # in an order that use does not change
     updated_after: float | None = None  # inclusive
     updated_before: float | None = None  # exclusive
     title: str | None = None  # a part of the title, in any case
@@ -69,7 +72,9 @@ class Wanted:
         """The text of the query for a page, or for all of them, and its parameters."""
         parameters: dict[str, Any] = {"app": self.app_name, "status": self.status, "now": now}
         across = self.user_id is None
-        if not self._chosen:
+        if self.by_id and not self._filtered:
+            return BY_NAME, parameters | _named(position or Position(0.0, "", ""))
+        if not self._filtered and not self.newest_first:
             if position is not None:
                 text = NEXT_PAGE_OF_APP if across else NEXT_PAGE_OF_USER
                 return text, parameters | _named(position)
@@ -81,14 +86,16 @@ class Wanted:
             "updated_before": _ALL if self.updated_before is None else self.updated_before,
             "title": self.title or "",
         }
+        if self.by_id:
+            return CHOSEN_BY_NAME, parameters | _named(position or Position(0.0, "", ""))
         if self.newest_first:
             return NEWEST_CHOSEN, parameters | _named(position or Position(_ALL, "", ""))
         return OLDEST_CHOSEN, parameters | _named(position or Position(-_ALL, "", ""))
 
     @property
-    def _chosen(self) -> bool:
+    def _filtered(self) -> bool:
         bounds = self.updated_after, self.updated_before
-        return self.newest_first or self.title is not None or bounds != (None, None)
+        return self.title is not None or bounds != (None, None)
 
     def continuation(self, position: Position) -> str:
         return _encoded(_digest(self), position)

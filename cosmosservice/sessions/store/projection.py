@@ -13,16 +13,16 @@ from cosmosservice.account import telemetry
 from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
-from cosmosservice.account.retries import CONTENTION, VISIBILITY
+from cosmosservice.account.retries import CONTENTION
 from cosmosservice.hosting.concurrency import Locks, acquire_in_time
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.compaction import Loading, advanced
 from cosmosservice.sessions.store.documents import ACTIVE
-from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.event_log import EventLog, Plan
 from cosmosservice.sessions.store.keys import SessionKey, record_ttl
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.records import Record, is_deleted, missing_places
+from cosmosservice.sessions.store.records import Record, is_deleted
 from cosmosservice.sessions.store.retention import (
     expired,
     must_renew,
@@ -147,16 +147,9 @@ class Projection:
             known = view.after(current.revision)
             if known:
                 return known
-        begin, proved = current.revision + 1, False
-        for attempt in VISIBILITY:
-            await VISIBILITY.pause(attempt)
-            found = await self._log.read(key, current.incarnation, after=current.revision)
-            missing = missing_places(found, begin, current.revision)
-            if not missing or proved:
-                report_damage(key, missing)
-                return found
-            proved = await self._log.are_lost(key, current.incarnation, missing)
-        return []  # the next reader continues
+        plan = Plan(current.revision + 1, current.revision)
+        found, _ = await self._log.read_whole(key, current.incarnation, plan)
+        return found
 
     async def _settle(
         self, key: SessionKey, current: SessionDocument, records: list[Record]
@@ -178,7 +171,7 @@ class Projection:
         loading, view = current.loading, self._views.of(current.key)
         if view is None or view.incarnation != current.incarnation or view.turning <= loading.at:
             return loading
-        named = view.named(loading)
+        named = view.after(loading.begin - 1)
         if named is None:
             return loading  # a reader that has all of them corrects this
         revision = records[-1].seq if records else current.revision
@@ -208,26 +201,18 @@ class Projection:
         await self._documents.replace(current, body)
         await self._values.discard(key, state, current.named, uploads)
 
-    async def _title(
-        self, current: SessionDocument, records: list[Record], state: State
-    ) -> str | None:
-        """The title after these records; None if it is not known yet."""
-        name, known = display_name(state), current.body.get("title")
-        if name:
-            return name
-        if isinstance(known, str) and not display_name(current.state):
-            return known or first_words(records)
-        # Stored before there were titles, or the name was removed: the log has the first words.
-        begin, view = current.first_seq, self._views.of(current.key)
-        if current.revision < begin:
-            return first_words(records)
+    async def _title(self, current: SessionDocument, records: list[Record], state: State) -> str:
+        """The title after these records."""
+        name = display_name(state)
+        if name or not display_name(current.state):
+            return name or current.title or first_words(records)
+        # The name was removed: the log has the first words.
+        key, view = current.key, self._views.of(current.key)
         if view is not None and view.incarnation == current.incarnation and view.whole:
             return first_words(view.records)
-        found = await self._log.read(
-            current.key, current.incarnation, after=begin - 1, limit=BEGINNING
-        )
-        if missing_places(found, begin, begin):
-            return None
+        begin, end = current.first_seq, current.first_seq + BEGINNING
+        plan = Plan(begin, min(end - 1, current.revision), before=end)
+        found, _ = await self._log.read_whole(key, current.incarnation, plan)
         return first_words(found) or first_words(records)
 
     async def _report_unseen(self, key: SessionKey, incarnation: str, appended: int) -> None:
@@ -268,15 +253,3 @@ def _readable(key: SessionKey, records: list[Record], accept_loss: bool) -> list
         records[lost].seq,
     )
     return records[:lost]
-
-
-def report_damage(key: SessionKey, missing: list[int]) -> None:
-    """Reports places that are known to be empty: somebody else removed their records."""
-    if missing:
-        logger.error(
-            "Session %s: its log has lost %d of its records, the first at place %d. The others"
-            " are used; run `cosmosservice sessions repair` for details.",
-            key.tenant,
-            len(missing),
-            missing[0],
-        )

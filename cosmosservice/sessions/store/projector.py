@@ -1,25 +1,21 @@
-"""Writes what follows the log, in the background: session documents, and origins.
+"""Writes the session documents, which follow the log, in the background.
 
-It waits a moment before it writes, so that a turn of several events costs one session write, and
-an event that soon follows the creation of a session saves its origin.
+It waits a moment before it writes, so that a turn of several events costs one session write.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cosmosservice.account import telemetry
 from cosmosservice.account.charges import operation_named
 from cosmosservice.account.retries import BACKGROUND
-from cosmosservice.errors import AuthenticationError, CosmosServiceError, TooLargeError
+from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.hosting.deadline import within
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.origins import Origins
 from cosmosservice.sessions.store.projection import Projection
 
 logger = logging.getLogger("cosmosservice")
@@ -31,14 +27,12 @@ _AT_ONCE = 16  # projections in the background
 
 @dataclass
 class _Due:
-    """What has to be written for a session."""
+    """A session document that is late."""
 
     incarnation: str
     since: float
     last: float
     quiet: float
-    late: bool = False  # the session document is late
-    new: bool = False  # there is no event yet, so that the origin has to be stored
     appended: int = 0  # place of the last event that this process stored, if it did
     failures: int = 0
     timer: asyncio.TimerHandle | None = None
@@ -47,12 +41,8 @@ class _Due:
 class Projector:
     """Lives on one event loop."""
 
-    def __init__(
-        self, projection: Projection, origins: Origins, views: LogViews, timeout: float
-    ) -> None:
+    def __init__(self, projection: Projection, timeout: float) -> None:
         self._projection = projection
-        self._origins = origins
-        self._views = views
         self._timeout = timeout
         self._due: dict[tuple[SessionKey, str], _Due] = {}  # by incarnation
         self._running: set[asyncio.Task[None]] = set()
@@ -62,20 +52,13 @@ class Projector:
         telemetry.watch(self)
 
     def schedule(
-        self,
-        key: SessionKey,
-        incarnation: str,
-        *,
-        appended: int = 0,
-        at_once: bool = False,
-        new: bool = False,
+        self, key: SessionKey, incarnation: str, *, appended: int = 0, at_once: bool = False
     ) -> None:
         """Schedules a projection. Later calls for the same session are combined with it.
 
         `appended` is the place of the event that the caller stored. A reader, which stored none,
         waits longer before it writes a late document: its writer is probably about to do so, and
-        two writers would only conflict. Use `at_once` for a document that would otherwise expire,
-        and `new` for a session without events, whose document is not late.
+        two writers would only conflict. Use `at_once` for a document that would otherwise expire.
         """
         loop = asyncio.get_running_loop()
         now, quiet = loop.time(), 0.0 if at_once else _QUIET if appended else _LATEST
@@ -87,10 +70,7 @@ class Projector:
             due.timer.cancel()
             due.quiet = quiet
             due.timer = loop.call_at(now + quiet, self._check, key, due)
-        if not new and not due.late:
-            due.late, due.since = True, now
         due.last, due.appended = now, max(due.appended, appended)
-        due.new = (due.new or new) and not due.appended  # the first event has the initial state
 
     def _check(self, key: SessionKey, due: _Due) -> None:
         """Called by the timer. Checking again is cheaper than moving the timer with every event."""
@@ -104,14 +84,14 @@ class Projector:
     @property
     def lag(self) -> int:
         """How many session documents are late, as far as this process knows."""
-        return sum(due.late for due in self._due.values())
+        return len(self._due)
 
     async def flush(self, listed: Callable[[SessionKey], bool] | None = None) -> None:
         """Writes all that is due now, or the documents of sessions that are listed, and waits for
         those being written. Gives up if nothing could be written for as long as an operation may
         take."""
         for (key, _), due in list(self._due.items()):
-            if listed is None or (due.late and listed(key)):
+            if listed is None or listed(key):
                 self._start(key, due)
         running, written = set(self._running), -1
         while running and self._written != written:
@@ -143,40 +123,25 @@ class Projector:
     async def _run(self, key: SessionKey, due: _Due) -> None:
         try:
             async with self._slots:
-                if due.late:
-                    with self._operation("project_session"):
-                        await self._projection.project(key, due.incarnation, appended=due.appended)
-                        telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
-                    due.late = False
-                if due.new:
-                    with self._operation("store_origin"):
-                        await self._origins.keep(key, due.incarnation)
-                    self._views.remember_origin(key, due.incarnation)
+                with (
+                    operation_named("project_session"),
+                    within(self._timeout, renews=True),
+                    telemetry.background("project_session"),
+                ):
+                    await self._projection.project(key, due.incarnation, appended=due.appended)
+                    telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
             self._written += 1
         except Exception as problem:
             self._failed(key, due, problem)
 
-    @contextlib.contextmanager
-    def _operation(self, name: str) -> Iterator[None]:
-        with (
-            operation_named(name),
-            within(self._timeout, renews=True),
-            telemetry.background(name),
-        ):
-            yield
-
     def _failed(self, key: SessionKey, due: _Due, problem: Exception) -> None:
-        if isinstance(problem, AuthenticationError) and not due.late:
-            logger.debug("Session %s: an identity that may only read stores no origin.", key.tenant)
-            return
         due.failures += 1
         again = due.failures < BACKGROUND.attempts and not isinstance(problem, TooLargeError)
         again = again and not self._closed
         # Log only the name of a foreign exception: its text may quote stored content.
         logger.warning(
-            "Session %s: its %s could not be written (%s). Nothing is lost; %s.",
+            "Session %s: its document could not be written (%s). Nothing is lost; %s.",
             key.tenant,
-            "document" if due.late else "origin",
             problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
             "it will be retried" if again else "the next reader will do it",
         )

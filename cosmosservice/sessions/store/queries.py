@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from cosmosservice.sessions.store.documents import DELETED, PURGED, PURGING
-from cosmosservice.sessions.store.keys import ORIGIN_SUFFIX
+from cosmosservice.sessions.store.documents import CLEARING, DELETED, PURGED, PURGING
 
 # --- Events container: a range of ids is a range of the log.
 
 _RANGE: Final = "FROM c WHERE c.id >= @first AND c.id < @last"
 
 RECORDS: Final = f"SELECT * {_RANGE} ORDER BY c.id"
-OLDEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id"
 NEWEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id DESC"
 
+# Not answered by the index alone: for memories that do not know which life they came from.
+LIVES_WITH_EVENTS: Final = (
+    f"SELECT c.event_id, c.incarnation {_RANGE} AND ARRAY_CONTAINS(@ids, c.event_id)"
+)
 # Not answered by the index alone. The range is a part of one session with a ttl.
 RENEWED_RECORDS: Final = f"SELECT * {_RANGE} AND c.appended_at >= @since ORDER BY c.id"
-# A shorter list of ids is padded: an id may occur twice.
-RECORDS_BY_ID: Final = (
-    "SELECT * FROM c WHERE c.id IN (@p0, @p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, @p11,"
-    " @p12, @p13, @p14, @p15) ORDER BY c.id"
-)
-IDS_AT_ONCE: Final = 16
 
 # The owners of large values are not indexed: use this only within a user's partition.
 VALUES_OF_SESSIONS: Final = f"SELECT c.id, c.owner, c._ts {_RANGE} AND STARTSWITH(c.owner, @owners)"
 IDS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE}"
-
-ORIGINS: Final = f"SELECT * {_RANGE} AND ENDSWITH(c.id, '{ORIGIN_SUFFIX}')"
-CHUNKS_WITH_TIMES: Final = f"SELECT c.id, c._ts {_RANGE} AND NOT ENDSWITH(c.id, '{ORIGIN_SUFFIX}')"
 
 # The fields that a stub keeps, and those that show whether a record is already one. No content.
 ERASABLE: Final = (
@@ -85,6 +78,17 @@ NEWEST_CHOSEN: Final = (
     "SELECT TOP @limit * FROM c"
     f" WHERE {_LISTED} AND {_SORTABLE} AND {_CHOSEN} AND {_BEFORE} {_REVERSE}"
 )
+# By names, which use does not change: a session does not move while pages are read.
+_NAMED: Final = "c.user_id >= '' AND c.session_id >= ''"
+_FOLLOWING: Final = "c.user_id >= @user AND (c.user_id > @user OR c.session_id > @session)"
+BY_NAME: Final = (
+    f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_NAMED} AND {_FOLLOWING}"
+    " ORDER BY c.user_id, c.session_id"
+)
+CHOSEN_BY_NAME: Final = (
+    f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_NAMED} AND {_CHOSEN} AND {_FOLLOWING}"
+    " ORDER BY c.user_id, c.session_id"
+)
 COUNTED: Final = f"SELECT VALUE COUNT(1) FROM c WHERE {_LISTED}"
 USER_STATES: Final = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
 
@@ -108,8 +112,9 @@ LATEST_OF_APP: Final = f"{_LATEST} AND c.app_name = @app {_REVERSE}"
 
 OF_USER: Final = f"SELECT {_NAMES}, c.status, c.initial.stamp FROM c WHERE c.app_name = @app"
 GONE: Final = (
-    f"SELECT {_NAMES}, c.status FROM c"
-    f" WHERE c.status = '{PURGING}' OR (c.status = '{DELETED}' AND c.updated_at <= @before)"
+    f"SELECT {_NAMES}, c.status, c.replaced.purged FROM c"
+    f" WHERE c.status = '{PURGING}'"
+    f" OR (c.status IN ('{DELETED}', '{CLEARING}') AND c.updated_at <= @before)"
     f" OR (c.status = '{PURGED}' AND c.updated_at <= @day_ago AND NOT IS_DEFINED(c.swept))"
-    " OR c.replaced.deleted_at <= @before"
+    " OR c.replaced.deleted_at <= @before OR c.expires_at <= @now"
 )

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cosmosservice.account.cache import footprint
+from cosmosservice.account.chunks import checksum
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters import event_time, fields_to_event, from_json, same_event
 from cosmosservice.data_converters.state_scopes import NOTHING, Scoped, split_stored
 from cosmosservice.sessions.store.documents import EVENT, RESTORED, TOMBSTONE
-from cosmosservice.sessions.store.packing import checksum
 
 # Bytes of memory that a record takes besides its text, and changes besides their values.
 _OVERHEAD = 520

@@ -24,13 +24,12 @@ from typing import Final, Protocol
 from cosmosservice.account import telemetry
 from cosmosservice.account.charges import operation_named
 from cosmosservice.account.retries import BACKGROUND
-from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.deadline import within
 from cosmosservice.sessions.store.documents import STUB
-from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.event_log import EventLog, Plan
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.records import LogKey, Record, missing_places
+from cosmosservice.sessions.store.records import LogKey, Record
 
 logger = logging.getLogger("cosmosservice")
 
@@ -43,14 +42,17 @@ MOST_HANDED: Final = 50_000  # sessions
 class Keeper(Protocol):
     """Where the records go."""
 
+    def hold(self) -> object:
+        """Keeps the memory service alive as long as the answer is kept."""
+
     async def keep(
         self, key: SessionKey, records: list[Record], *, beginning: bool, others: bool
     ) -> None:
         """Stores their content. `beginning`: these are all records of the session so far.
         `others`: another process has appended some of them."""
 
-    async def erase(self, key: SessionKey) -> None:
-        """Erases the memories of the session."""
+    async def erase(self, key: SessionKey, incarnation: str) -> None:
+        """Erases the memories of this life of the session."""
 
 
 @dataclass
@@ -59,6 +61,7 @@ class _Due:
 
     incarnation: str
     last: int  # the place of the newest one
+    held: object  # so that a service which the program has dropped adds them all the same
     failures: int = 0
     hurry: asyncio.Event = field(default_factory=asyncio.Event)  # a caller is waiting for the end
 
@@ -93,7 +96,7 @@ class Remembering:
                 " are left out; they are added with the next event of their session."
             )
             return
-        due = self._due[key] = _Due(stored.incarnation, stored.seq)
+        due = self._due[key] = _Due(stored.incarnation, stored.seq, self._keeper.hold())
         task = asyncio.create_task(self._run(key, due))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -128,7 +131,7 @@ class Remembering:
                 return False
             with self._operation():
                 if await self._is_purged(key, due.incarnation, last):
-                    await self._keeper.erase(key)
+                    await self._keeper.erase(key, due.incarnation)
         except Exception as problem:
             due.failures += 1
             again = due.failures < BACKGROUND.attempts and not hurried
@@ -179,13 +182,12 @@ class Remembering:
                 return list(known)
         found = await self._log.read(key, incarnation, after=-1 if done is None else done)
         begin = done + 1 if done is not None else found[0].seq if found else last
-        if missing_places(found, begin, last):
-            raise UnavailableError("remember: not all events can be read yet.")
+        found, _ = await self._log.read_whole(key, incarnation, Plan(begin, last), found)
         return found
 
     async def _is_purged(self, key: SessionKey, incarnation: str, seq: int) -> bool:
         await self._log.probe(key, seq, incarnation)  # no later read is older than now
-        found = await self._log.read_places(key, incarnation, [seq])
+        found = await self._log.read(key, incarnation, after=seq - 1, before=seq + 1)
         return any(record.kind == STUB for record in found)
 
 

@@ -7,19 +7,14 @@ import logging
 from dataclasses import dataclass, field
 
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
-from cosmosservice.account.retries import CONTENTION, VISIBILITY
+from cosmosservice.account.retries import CONTENTION
 from cosmosservice.data_converters import UNREADABLE, fields_to_event, from_json
 from cosmosservice.errors import SessionNotFoundError, UnavailableError
 from cosmosservice.sessions.store.documents import DAY, EVENT, LOST, iso, session_document
+from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import SessionKey, record_ttl
-from cosmosservice.sessions.store.origins import Origin
-from cosmosservice.sessions.store.queries import CHUNKS_WITH_TIMES
-from cosmosservice.sessions.store.records import (
-    Record,
-    missing_places,
-    new_mark,
-    of_incarnation,
-)
+from cosmosservice.sessions.store.queries import IDS_WITH_TIMES
+from cosmosservice.sessions.store.records import Record, new_mark, of_incarnation
 from cosmosservice.sessions.store.session_documents import SessionDocument
 from cosmosservice.sessions.store.state import NO_STATE, State
 from cosmosservice.sessions.store.state_documents import newest, record_changes
@@ -52,21 +47,19 @@ async def repair(
     """Reads everything again, and trusts nothing that this process has cached."""
     store.views.drop(key)
     await store.reader.confirm(key)
-    document, found, holes = await _read(store, key)
+    document, found, mine, holes = await _read(store, key)
     rebuilt = False
     if document is None or document.damaged:
         document = await _rebuild(store, key, document, found)
+        mine = of_incarnation(found, document.incarnation, document.first_seq)
         rebuilt = True
     finished = await store.lifecycle.complete(document)
-    mine = of_incarnation(found, document.incarnation, document.first_seq)
     for seq in holes:
         await _close(store, document, seq)
     await _remove_unused_chunks(store, key, found)
     initial = await store.documents.initial_changes(document)
     await store.states.merge_shared(key, initial.map(newest, record_changes(mine)))
     await store.projection.project(key, document.incarnation, accept_loss=accept_loss)
-    if not any(record.is_event for record in mine):
-        await store.origins.keep(key, document.incarnation)
     return RepairReport(
         session_id=key.session_id,
         events=sum(record.is_event for record in mine),
@@ -80,23 +73,18 @@ async def repair(
 
 async def _read(
     store: SessionStore, key: SessionKey
-) -> tuple[SessionDocument | None, list[Record], list[int]]:
-    """The document, the log, and the places of the log that are known to be empty."""
-    missing: list[int] = []
-    proved = False
-    for attempt in VISIBILITY:
-        await VISIBILITY.pause(attempt)
-        document = await store.documents.read(key)
-        # Of all incarnations: a damaged document does not say which one is current.
-        found = await store.log.read(key)
-        if document is None or document.damaged:
-            break
-        mine = of_incarnation(found, document.incarnation, document.first_seq)
-        missing = missing_places(mine, document.first_seq, document.revision)
-        if not missing or proved:
-            break
-        proved = await store.log.are_lost(key, document.incarnation, missing)
-    return document, found, missing if proved else []
+) -> tuple[SessionDocument | None, list[Record], list[Record], list[int]]:
+    """The document, all records, those of its incarnation, and the places among these that are
+    known to be empty."""
+    document = await store.documents.read(key)
+    # Of all incarnations: a damaged document does not say which one is current.
+    found = await store.log.read(key)
+    if document is None or document.damaged:
+        return document, found, [], []
+    mine = of_incarnation(found, document.incarnation, document.first_seq)
+    plan = Plan(document.first_seq, document.revision)
+    mine, holes = await store.log.read_whole(key, document.incarnation, plan, mine)
+    return document, found, mine, holes
 
 
 async def _close(store: SessionStore, document: SessionDocument, seq: int) -> None:
@@ -114,17 +102,10 @@ async def _remove_unused_chunks(store: SessionStore, key: SessionKey, found: lis
         str(record.chunks.get("upload")) for record in found if isinstance(record.chunks, dict)
     }
     parameters = {"first": key.first_chunk_id, "last": key.first_id(0)}
-    chunks = await store.events.query(CHUNKS_WITH_TIMES, parameters, key.session_id)
+    chunks = await store.events.query(IDS_WITH_TIMES, parameters, key.session_id)
     before = store.clock.now() - DAY
-    unused = [
-        chunk
-        for chunk in chunks
-        if key.upload_of(chunk["id"]) not in named and chunk.get("_ts", before) < before
-    ]
-    if unused:
-        named |= await store.origins.uploads(key)
-    for chunk in unused:
-        if key.upload_of(chunk["id"]) not in named:
+    for chunk in chunks:
+        if key.upload_of(chunk["id"]) not in named and chunk.get("_ts", before) < before:
             with contextlib.suppress(NotFound):
                 await store.events.delete(chunk["id"], key.session_id)
 
@@ -132,23 +113,26 @@ async def _remove_unused_chunks(store: SessionStore, key: SessionKey, found: lis
 async def _rebuild(
     store: SessionStore, key: SessionKey, damaged: SessionDocument | None, found: list[Record]
 ) -> SessionDocument:
-    origin = await _last_origin(store, key, damaged, found)
-    if origin is None:
+    begin = _last_begin(found)
+    if begin is None:
         raise SessionNotFoundError(
             f"repair_session: there is no session {key.session_id!r}, and nothing to rebuild one"
             " from."
         )
-    incarnation, first, now = origin.incarnation, origin.first_seq, store.clock.now()
+    event, first = begin
+    incarnation, now = event.incarnation, store.clock.now()
     earlier = [record.seq for record in found if record.seq < first and record.kind == EVENT]
-    state = await store.values.stored(
-        key, incarnation, State(origin.state), ttl=record_ttl(incarnation)
-    )
+    initial, time = event.initial, event.stamp / 1_000_000
+    if initial is None:  # the first event is lost too: even a damaged document is the best source
+        known = damaged.state if damaged is not None else NO_STATE
+        initial = await store.values.whole(key, known, without_lost=True)
+    state = await store.values.stored(key, incarnation, State(initial), ttl=record_ttl(incarnation))
     body = session_document(
         key,
         incarnation=incarnation,
         first_seq=first,
         state=state,
-        now=origin.time if 0 < origin.time < now else now,
+        now=time if 0 < time < now else now,
         title=display_name(state),
         replaced={"first_seq": earlier[0], "deleted_at": iso(now)} if earlier else None,
     )
@@ -169,25 +153,15 @@ async def _rebuild(
     )
 
 
-async def _last_origin(
-    store: SessionStore, key: SessionKey, damaged: SessionDocument | None, found: list[Record]
-) -> Origin | None:
-    """How the last session of this id began: its origin says so, or its first event. None if
-    nothing is left of any."""
-    origins = {origin.incarnation: origin for origin in await store.origins.read(key)}
+def _last_begin(found: list[Record]) -> tuple[Record, int] | None:
+    """The first event of the last session of this id, and where its log begins. None if no event
+    of any is left."""
     events: dict[str, Record] = {}
     for record in found:
         if record.kind == EVENT:
             events.setdefault(record.incarnation, record)
-    for incarnation, event in events.items():
-        first = of_incarnation(found, incarnation)[0].seq
-        state = event.initial
-        if state is None:
-            # Stored by an older version: even a damaged document is the best source.
-            known = damaged.state if damaged is not None else NO_STATE
-            state = await store.values.whole(key, known, without_lost=True)
-        origins.setdefault(incarnation, Origin(incarnation, first, state, event.stamp / 1_000_000))
-    return max(origins.values(), key=lambda each: (each.first_seq, each.time), default=None)
+    begins = [(event, of_incarnation(found, name)[0].seq) for name, event in events.items()]
+    return max(begins, key=lambda each: (each[1], each[0].stamp), default=None)
 
 
 def _unreadable(record: Record) -> bool:

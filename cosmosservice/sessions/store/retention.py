@@ -14,25 +14,26 @@ import contextlib
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.hosting.concurrency import together
-from cosmosservice.sessions.store.documents import ACTIVE, APPENDED_AT, PURGED
+from cosmosservice.sessions.store.documents import ACTIVE, APPENDED_AT, CLEARING, PURGED, PURGING
 from cosmosservice.sessions.store.keys import SessionKey, document_ttl, lifetime, retention_of
 from cosmosservice.sessions.store.queries import NOT_RENEWED
 
 _AT_ONCE = 8
+_ERASED = (CLEARING, PURGING, PURGED)  # stays until the erasure is complete
 
 
 def timed(body: Document, now: float) -> Document:
     """The session document as it is written now: the write renews it."""
     incarnation = str(body.get("incarnation", ""))
     seconds = lifetime(incarnation)
-    if seconds is None or body.get("status") == PURGED:
+    if seconds is None or body.get("status") in _ERASED:
         return body
     return body | {"ttl": document_ttl(incarnation), "expires_at": now + seconds}
 
 
 def expired(body: Document, now: float) -> bool:
     at = body.get("expires_at")
-    return isinstance(at, int | float) and at <= now and body.get("status") != PURGED
+    return isinstance(at, int | float) and at <= now and body.get("status") not in _ERASED
 
 
 def must_renew(body: Document, now: float) -> bool:

@@ -19,6 +19,9 @@ from cosmosservice.sessions.store.compaction import Loading
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
     DELETED,
+    MEMORIES,
+    PURGED,
+    REMAINING,
     RESTORED,
     STATUSES,
     TOMBSTONE,
@@ -90,6 +93,11 @@ class SessionDocument:
         return float(found) if isinstance(found, int | float) else 0.0
 
     @property
+    def title(self) -> str:
+        found = self.body.get("title")
+        return found if isinstance(found, str) else ""
+
+    @property
     def created(self) -> float:
         """When the session was created; 0 if the document does not say."""
         try:
@@ -105,14 +113,7 @@ class SessionDocument:
     def initial(self) -> Document:
         """User and app state that the session was created with and that may not be merged yet."""
         found = self.body.get("initial")
-        if isinstance(found, dict):
-            return found
-        early = self.body.get("pending")  # the field's name before there were large values
-        if not isinstance(early, dict):
-            return {}
-        return {"stamp": early.get("stamp")} | {
-            scope: {"state": early[scope]} for scope in SCOPES if scope in early
-        }
+        return found if isinstance(found, dict) else {}
 
     @property
     def initial_stamp(self) -> int:
@@ -134,11 +135,30 @@ class SessionDocument:
         found = self.body.get("replaced")
         return found if isinstance(found, dict) else {}
 
-    def as_predecessor(self) -> Document | None:
+    @property
+    def spares_memories(self) -> bool:
+        """Whether its erasure leaves the memories, which belong to the user: it has expired, and
+        nobody deleted it."""
+        return self.body.get("spares") == MEMORIES
+
+    def remains(self, status: str, now: float, **fields: Any) -> Document:
+        """What stays of it when it is erased."""
+        body: Document = {name: self.body[name] for name in REMAINING if name in self.body}
+        body |= {"status": status, "updated_at": iso(now), "state": {}} | fields
+        if self.initial_stamp:  # the erasure of the user's state must be later
+            body["initial"] = {"stamp": self.initial_stamp}
+        return body
+
+    def as_predecessor(self) -> Document:
         """The `replaced` field of a session that is created in place of this one."""
-        if self.status != DELETED:
-            return None  # purged: nothing is left
-        return self.replaced or {"first_seq": self.first_seq, "deleted_at": self.updated_at}
+        found = self.replaced or {"deleted_at": self.updated_at}
+        if self.replaced:
+            return found
+        if self.status == PURGED:
+            found["purged"] = True
+        if self.status == ACTIVE or self.spares_memories:
+            found["spares"] = MEMORIES
+        return found
 
     def _int(self, name: str, default: int) -> int:
         found = self.body.get(name)
@@ -174,7 +194,7 @@ class SessionDocument:
     def followed(self, records: list[Record], state: State, now: float) -> Document:
         """The document at the last of these records, which follow its revision, with this state.
         Its initial user and app state must already be merged."""
-        body = self.without("initial", "pending", "large") | state.fields
+        body = self.without("initial", "large") | state.fields
         body |= {"status": self.status, "updated_at": iso(now)}
         for record in records:
             body["revision"] = record.seq

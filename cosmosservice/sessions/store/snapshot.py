@@ -12,10 +12,10 @@ from cosmosservice.sessions.store.records import Record
 
 @dataclass
 class Snapshot:
-    """The content of a session object. A listed one has no events and no marker."""
+    """The content of a session object. A listed one has no events."""
 
     key: SessionKey
-    marker: Marker | None
+    marker: Marker
     records: list[Record]
     state: Scoped
     last_update_time: float

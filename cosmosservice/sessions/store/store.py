@@ -18,8 +18,10 @@ from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.creating import Creating
 from cosmosservice.sessions.store.erasure import Erasure
 from cosmosservice.sessions.store.event_log import EventLog
+from cosmosservice.sessions.store.expiries import Expiries
 from cosmosservice.sessions.store.feed import Feed
 from cosmosservice.sessions.store.forking import Forking
+from cosmosservice.sessions.store.held import Incarnations
 from cosmosservice.sessions.store.history import History
 from cosmosservice.sessions.store.iterating import Iterating
 from cosmosservice.sessions.store.keys import SessionKey
@@ -27,9 +29,9 @@ from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.listing import Listing
 from cosmosservice.sessions.store.log_view import LogViews
-from cosmosservice.sessions.store.origins import Origins
 from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.projector import Projector
+from cosmosservice.sessions.store.provenance import Provenance
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.remembering import Keeper, Remembering
 from cosmosservice.sessions.store.retention import renew_records
@@ -48,14 +50,16 @@ class SessionStore:
         events: Container,
         clock: ServerClock,
         erase_remnants: Callable[[], Coroutine[Any, Any, None]],
+        leaves_remnants: bool,
         timeout: float,
         cache_bytes: int,
         rebase: bool,
+        incarnations: Incarnations,
         companions: Companions,
         keeper: Keeper | None = None,
     ) -> None:
         self.sessions, self.events = sessions, events
-        self.erase_remnants = erase_remnants
+        self.erase_remnants, self.leaves_remnants = erase_remnants, leaves_remnants
         self.cache = cache = Cache(cache_bytes, telemetry.looked_up)
         self.clock = stamps = HybridClock(clock)
         self.values = values = LargeValues(sessions, cache)
@@ -68,10 +72,13 @@ class SessionStore:
             await log.probe(key, 0, "probe")  # all records, or some would expire
             await renew_records(events, sessions, key, incarnation, stamps.now())
 
-        self.origins = Origins(events, documents, values, log)
         self.projection = Projection(documents, states, values, log, views, stamps, renew)
-        self.projector = Projector(self.projection, self.origins, views, timeout)
-        self.erasure = Erasure(documents, values, log, views, stamps)
+        self.projector = Projector(self.projection, timeout)
+        self.companions = companions
+        self.expiries = Expiries(sessions, stamps)
+        self.erasure = Erasure(
+            documents, values, log, views, stamps, self.expiries, companions, erase_remnants
+        )
         self.forking = Forking(documents, values, log, views, self.erasure, stamps, companions)
         self.lifecycle = Lifecycle(
             documents, log, self.projection, self.erasure, self.forking, views, stamps
@@ -97,8 +104,9 @@ class SessionStore:
             states,
             values,
             views,
-            self.projector,
             self.lifecycle,
+            self.erasure,
+            self.expiries,
             self.sizes,
             stamps,
         )
@@ -109,7 +117,7 @@ class SessionStore:
             states,
             views,
             self.projector,
-            self.reader,
+            Provenance(documents, self.reader, incarnations),
             self.sizes,
             stamps,
             self.remembering,
@@ -128,6 +136,7 @@ class SessionStore:
         await self.settle()
         await self.projector.close()
         await self.states.settle()
+        await self.companions.close()
 
     async def flush(self) -> None:
         if self.remembering is not None:

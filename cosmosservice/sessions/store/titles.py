@@ -12,7 +12,9 @@ from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state import State
 
 MAX_TITLE: Final = 120
-BEGINNING: Final = 20  # records that are searched for the first words of an old session
+BEGINNING: Final = (
+    20  # records that are searched for the first words of a session whose name was removed
+)
 
 _METADATA: Final = "__session_metadata__"
 _DISPLAY_NAME: Final = "displayName"
@@ -24,12 +26,6 @@ def display_name(state: State) -> str:
     if not isinstance(metadata, dict):
         return ""
     return _short(metadata.get(_DISPLAY_NAME))
-
-
-def title_of(body: Document) -> str:
-    """The title of a session document, even if it was stored before there were titles."""
-    found = body.get("title")
-    return found if isinstance(found, str) else display_name(State.of(body))
 
 
 def first_words(records: Iterable[Record]) -> str:

@@ -226,9 +226,8 @@ async def test_a_chunk_that_a_purge_could_not_remove_is_removed_by_the_next(copi
     now = datetime.timedelta(0)
     emulator.faults.fail(403, times=1, operation="delete", container="events")
     async with process(emulator) as service:
-        with pytest.raises(CosmosServiceError):
-            await service.purge_deleted(older_than=now)
-        await service.purge_deleted(older_than=now)
+        assert len((await service.purge_deleted(older_than=now)).failed) == 1
+        assert not (await service.purge_deleted(older_than=now)).failed
     with raw_store(emulator) as raw:
         assert of_predecessors(raw) == []
 
@@ -277,7 +276,7 @@ async def test_many_sessions_are_purged_with_progress_and_resumed(open_service, 
 
     with pytest.raises(CosmosServiceError):
         await service.purge_user(**WHO, progress=progress)
-    assert seen[-1] == (7, 30)
+    assert seen[-1] == (30, 30)
     emulator.faults.clear()
     fresh = open_service()
     assert len((await fresh.list_sessions(**WHO)).sessions) >= 22

@@ -125,6 +125,9 @@ async def test_a_deleted_session_expires_too(open_service, later, raw):
     await service.append_event(session, event("x"))
     await service.delete_session(**THIS)
     later(6 * HOUR)
+    assert [each["document_type"] for each in raw.everything()] == ["expiry"]
+    await service.list_sessions(app_name="app", user_id="user")  # its answer tells the time
+    await service.purge_deleted()  # looks for artifacts of the session
     assert raw.everything() == []
     with pytest.raises(SessionNotFoundError):
         await open_service().restore_session(**THIS)

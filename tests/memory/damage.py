@@ -1,0 +1,122 @@
+"""Memories of every kind, and every way to damage one of their documents."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+from google.genai import types
+
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosMemoryService, CosmosSessionService
+from cosmosservice.memory.documents import Owner
+from tests.memory.support import session
+from tests.support.adk import event
+from tests.support.raw import RawContainer, raw_client
+
+MISSING = object()
+WRONG = {
+    "missing": MISSING,
+    "null": None,
+    "number": 5,
+    "text": "strange/",
+    "list": ["strange", {"a": 1}],
+    "dict": {"strange": []},
+}
+FIELDS = {
+    "memory": (
+        *("kind", "memory_id", "app_name", "user_id", "session_id", "also_in", "author", "time"),
+        *("incarnation", "lives"),
+        *("timestamp", "at", "tokens", "counts", "length", "asks", "content", "metadata"),
+        *("complete", "schema_version", "_ts"),
+    ),
+    "large": ("chunks", "chunks.count", "chunks.bytes", "chunks.sha256", "tokens", "time"),
+    "chunk": ("kind", "of", "beside", "data", "session_id"),
+    "words": ("kind", "of", "beside", "tokens", "counts", "length", "time", "session_id", "author"),
+    "forgotten": ("kind", "at", "session_id", "forgotten_at"),
+    "vector": ("kind", "of", "beside", "embedding", "session_id"),
+}
+WORDS = " ".join(f"word{number}" for number in range(1_500))
+
+_users = itertools.count()
+
+
+class Told:
+    """A user with memories of every kind."""
+
+    def __init__(self, memory) -> None:
+        self.memory = memory
+        self.user = f"secret-{next(_users)}"
+        self.names = {"app_name": "app", "user_id": self.user}
+        self.owner = Owner.of("app", self.user)
+        noise = random.Random(0).randbytes(6_000)
+        picture = types.Part(inline_data=types.Blob(data=noise, mime_type="image/png"))
+        parts = [types.Part(text=f"large tea {WORDS}"), picture]
+        self.events = [
+            event("tea before"),
+            event("hidden tea"),
+            event(content=types.Content(role="user", parts=parts)),
+            event("forgotten tea"),
+            event("tea after"),
+        ]
+        self.session = session(*self.events, user=self.user)
+
+    async def add(self) -> None:
+        await self.memory.add_session_to_memory(self.session)
+        await self.memory.delete_memory(**self.names, memory_id=self.events[3].id)
+
+    def document(self, which: str, stored: list[dict[str, Any]]) -> dict[str, Any]:
+        ids = [each.id for each in self.events]
+        chosen = {
+            "memory": lambda each: each.get("memory_id") == ids[1],
+            "large": lambda each: each.get("memory_id") == ids[2],
+            "chunk": lambda each: "data" in each,
+            "words": lambda each: each["id"].endswith(".w1"),
+            "forgotten": lambda each: each["kind"] == "forgotten",
+            "vector": lambda each: each["kind"] == "vector" and ids[1] in each["of"],
+        }[which]
+        (found,) = filter(chosen, stored)
+        return found
+
+    def damage(
+        self, raw: RawContainer, which: str, field: str, value: object, stored: list[dict[str, Any]]
+    ) -> None:
+        document = self.document(which, stored)
+        *path, name = field.split(".")
+        target = document
+        for each in path:
+            target = target[each]
+        if value is MISSING:
+            target.pop(name, None)
+        else:
+            target[name] = value
+        raw.put(document)
+
+
+GOOD = {"tea before", "tea after"}
+
+
+async def fill_with_damage(emulator: Emulator) -> list[str]:
+    """Stores a user for each damage, and documents whose owner is not text. Returns the users."""
+    damages = [
+        (which, field, wrong)
+        for which, fields in FIELDS.items()
+        for field, wrong in itertools.product(fields, WRONG.values())
+        if which != "vector"
+    ]
+    with raw_client(emulator) as client:
+        async with CosmosSessionService.embedded(emulator) as sessions:
+            await sessions.create_session(app_name="app", user_id="x", session_id="s")
+        async with CosmosMemoryService.embedded(emulator) as memory:
+            users = [Told(memory) for _ in damages]
+            for user in users:
+                await user.add()
+        proxy = client.get_database_client("adk").get_container_client("memories")
+        raw = RawContainer(proxy, "owner")
+        stored = raw.all()
+        for user, damage in zip(users, damages, strict=True):
+            user.damage(raw, *damage, [each for each in stored if each["owner"] == user.owner.key])
+        for number, owner in enumerate([{}, {"owner": None}, {"owner": 5}, {"owner": "strange/"}]):
+            raw.put({"id": f"e.odd{number}", "kind": "memory", "app_name": "app", **owner})
+    return [user.user for user in users]
