@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -12,6 +13,7 @@ from google.genai import types
 from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount
+from cosmosservice.account.options import embedded_store
 from cosmosservice.account.service import AccountService
 from cosmosservice.artifacts import references
 from cosmosservice.artifacts.digests import digests_of
@@ -124,12 +126,13 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
 
     @classmethod
     def embedded(
-        cls, store: str | Emulator = ":memory:", **options: Unpack[ArtifactOptions]
+        cls,
+        store: str | os.PathLike[str] | Emulator = ":memory:",
+        **options: Unpack[ArtifactOptions],
     ) -> CosmosArtifactService:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
-        if isinstance(store, str):
-            return cls(endpoint=f"embedded:{store}", **options)
-        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+        endpoint, emulator = embedded_store(store)
+        return cls(endpoint=endpoint, _emulator=emulator, **options)
 
     # --- BaseArtifactService
 

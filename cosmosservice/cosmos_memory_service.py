@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -13,6 +14,7 @@ from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount
+from cosmosservice.account.options import embedded_store
 from cosmosservice.account.service import AccountService
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 from cosmosservice.hosting.concurrency import GRACE
@@ -148,12 +150,13 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
 
     @classmethod
     def embedded(
-        cls, store: str | Emulator = ":memory:", **options: Unpack[MemoryOptions]
+        cls,
+        store: str | os.PathLike[str] | Emulator = ":memory:",
+        **options: Unpack[MemoryOptions],
     ) -> CosmosMemoryService:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
-        if isinstance(store, str):
-            return cls(endpoint=f"embedded:{store}", **options)
-        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+        endpoint, emulator = embedded_store(store)
+        return cls(endpoint=endpoint, _emulator=emulator, **options)
 
     # --- BaseMemoryService
 

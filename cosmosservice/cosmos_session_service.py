@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount
+from cosmosservice.account.options import embedded_store
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.data_converters.state_scopes import (
@@ -169,12 +171,13 @@ class CosmosSessionService(
 
     @classmethod
     def embedded(
-        cls, store: str | Emulator = ":memory:", **options: Unpack[SessionOptions]
+        cls,
+        store: str | os.PathLike[str] | Emulator = ":memory:",
+        **options: Unpack[SessionOptions],
     ) -> CosmosSessionService:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
-        if isinstance(store, str):
-            return cls(endpoint=f"embedded:{store}", **options)
-        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+        endpoint, emulator = embedded_store(store)
+        return cls(endpoint=endpoint, _emulator=emulator, **options)
 
     @override
     def session_object(self, snapshot: Snapshot) -> Session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -19,6 +20,7 @@ from cosmosservice.account.options import (
     ConnectionOptions,
     Ensure,
     OnRequestCharge,
+    embedded_store,
 )
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
@@ -145,12 +147,13 @@ class CosmosAccount:
 
     @classmethod
     def embedded(
-        cls, store: str | Emulator = ":memory:", **options: Unpack[AccountOptions]
+        cls,
+        store: str | os.PathLike[str] | Emulator = ":memory:",
+        **options: Unpack[AccountOptions],
     ) -> CosmosAccount:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
-        if isinstance(store, str):
-            return cls(endpoint=f"embedded:{store}", **options)
-        return cls(endpoint="embedded::memory:", _emulator=store, **options)
+        endpoint, emulator = embedded_store(store)
+        return cls(endpoint=endpoint, _emulator=emulator, **options)
 
     def __repr__(self) -> str:
         return f"CosmosAccount({self.description})"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -40,6 +42,21 @@ class OwnAccountOptions(_CommonOptions, total=False):
     client: CosmosClient | None
     allow_multiple_write_regions: bool
     _emulator: Emulator | None
+
+
+def embedded_store(store: str | os.PathLike[str] | Emulator) -> tuple[str, Emulator | None]:
+    """The endpoint and the emulator for the argument of `embedded`."""
+    if isinstance(store, str | os.PathLike):
+        path = os.fspath(store)
+        if isinstance(path, str):
+            return f"embedded:{path}", None
+    # Nobody has an emulator before its package is imported.
+    elif "cosmos_emulator" in sys.modules:
+        from cosmos_emulator import Emulator
+
+        if isinstance(store, Emulator):
+            return "embedded::memory:", store
+    raise TypeError(f"embedded needs the path of a file or an Emulator, not {type(store).__name__}.")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ import warnings
 import pytest
 from azure.cosmos.aio import CosmosClient
 
-from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
+from cosmosservice import (
+    CosmosAccount,
+    CosmosArtifactService,
+    CosmosMemoryService,
+    CosmosSessionService,
+)
 from cosmosservice.adk import session_service
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import ConfigurationError
@@ -44,6 +49,25 @@ async def test_services_of_one_account_share_a_client_and_a_thread(emulator):
     assert connections(emulator) == asked
     await account.close()
     assert len(io_threads()) == before
+
+
+SERVICES = [CosmosAccount, CosmosSessionService, CosmosMemoryService, CosmosArtifactService]
+
+
+@pytest.mark.parametrize("name", ["sessions.db", "a b?c#d%41.db"])
+async def test_a_path_names_the_file_of_an_embedded_store(tmp_path, name):
+    path = tmp_path / name
+    async with CosmosSessionService.embedded(path) as service:
+        session = await service.create_session(**WHO)
+    async with CosmosSessionService.embedded(str(path)) as service:
+        assert await reload(service, session) is not None
+
+
+@pytest.mark.parametrize("store", [5, None, b"sessions.db", ["sessions.db"]], ids=repr)
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_names_no_embedded_store_is_refused(service, store):
+    with pytest.raises(TypeError, match="the path of a file or an Emulator, not"):
+        service.embedded(store)
 
 
 async def test_in_a_block_all_services_live_on_its_loop_and_are_closed_with_it(emulator):
