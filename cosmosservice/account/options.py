@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -50,13 +49,10 @@ def embedded_store(store: str | os.PathLike[str] | Emulator) -> tuple[str, Emula
         path = os.fspath(store)
         if isinstance(path, str):
             return f"embedded:{path}", None
-    # Nobody has an emulator before its package is imported.
-    elif "cosmos_emulator" in sys.modules:
-        from cosmos_emulator import Emulator
-
-        if isinstance(store, Emulator):
-            return "embedded::memory:", store
-    raise TypeError(f"embedded needs the path of a file or an Emulator, not {type(store).__name__}.")
+    elif hasattr(store, "async_transport"):
+        return "embedded::memory:", store
+    given = type(store).__name__
+    raise TypeError(f"embedded needs the path of a file or an Emulator, not {given}.")
 
 
 @dataclass(frozen=True)
