@@ -50,6 +50,7 @@ conformance: $(STAMP) ## run Microsoft's own tests of azure-cosmos against the e
 crash-matrix: $(STAMP) ## fail every request of every operation in every way, with and without lag
 	$(BIN)/python -m tests.reliability.crash_matrix
 	$(BIN)/python -m tests.memory.crash_matrix
+	$(BIN)/python -m tests.together.crash_matrix
 
 soak: $(STAMP) ## run a load with faults, storms of 429 and lag, for three minutes (SOAK="--seconds 600 --lag 0")
 	$(BIN)/python -m tests.reliability.load $(SOAK)

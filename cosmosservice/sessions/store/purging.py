@@ -56,7 +56,10 @@ class Purge:
         None: there is nothing to erase."""
         erased = Erased()
         target: str | None = None  # the incarnation to erase
-        confirmed = False
+        # Without this, a stale read could show a predecessor of the session to erase.
+        confirmed = self._before is None
+        if confirmed:
+            await self._store.documents.probe(key)
         for attempt in STEPS:
             await STEPS.pause(attempt)
             current = await self._store.documents.read(key)

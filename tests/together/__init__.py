@@ -1,0 +1,1 @@
+"""Sessions, memories and artifacts on one account, as an application has them."""
