@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
-from docs.generate import bills, charges, configuration, documents
+from docs.generate import bills, charges, configuration, documents, figures
 from docs.generate.pages import Parts
 
 PARTS: Parts = {
@@ -18,5 +18,6 @@ PARTS: Parts = {
     "sessions-container": documents.sessions_container,
     "charges": charges.charges,
     "bills": bills.bills,
+    "figures": figures.figures,
     **{f"document-{name}": partial(documents.example, name) for name in documents.NAMES},
 }

@@ -38,6 +38,7 @@ from tests.artifacts.processes import (
 )
 from tests.reliability.crash_matrix import FAULTS, Fault
 from tests.reliability.simulation import Killed, simulate
+from tests.support.figures import record
 
 SMALL, LARGE, OTHER = bytes_of("small", 15), bytes_of("large", 1000), bytes_of("other", 900)
 MEDIUM = bytes_of("medium", 200)  # in the version's document, which then has a header
@@ -416,6 +417,8 @@ def main(chosen: list[str], make: Callable[[], Any] = Stage) -> int:
         )
     for each in broken:
         print(each)
+    if not chosen:
+        record("artifacts", cases=count, broken=len(broken))
     print(f"{count} cases, {len(broken)} broken.")
     return 1 if broken else 0
 

@@ -30,6 +30,7 @@ from tests.artifacts.processes import Process, documents, store
 from tests.blobs.azurite import Azurite, running
 from tests.reliability.crash_matrix import Fault
 from tests.reliability.simulation import Killed
+from tests.support.figures import record
 
 CHOSEN = ("dropped after", "killed before", "killed after")
 BLOB_FAULTS = ("dropped before", "dropped after", "killed before", "killed after")
@@ -177,6 +178,8 @@ def main(arguments: list[str]) -> int:
             wrong = sum(each.problem is not None for each in found)
             broken += wrong
             print(f"{operation.name}: {len(found)} cases, {wrong} broken", flush=True)
+    if not arguments:
+        record("blobs", cases=count, broken=broken)
     print(f"{count} cases, {broken} broken.")
     return 1 if broken else 0
 

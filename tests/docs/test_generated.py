@@ -22,7 +22,9 @@ def test_every_part_is_shown_once():
     assert sorted(name for _, name in SHOWN) == sorted(PARTS)
 
 
-REFERENCE = [name for name in PARTS if name.endswith(("settings", "options", "container"))]
+REFERENCE = [
+    name for name in PARTS if name.endswith(("settings", "options", "container", "figures"))
+]
 
 
 @pytest.mark.parametrize("name", REFERENCE)

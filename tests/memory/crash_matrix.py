@@ -33,6 +33,7 @@ from tests.reliability.crash_matrix import FAULTS, GIVEN_UP, NO_ANSWER, Fault
 from tests.reliability.operations import attempt
 from tests.reliability.simulation import Wire, _SharedLoop, simulate
 from tests.support.adk import event
+from tests.support.figures import record
 
 WHO = {"app_name": "app", "user_id": USER}
 NOON = 1_700_000_000.5
@@ -327,6 +328,8 @@ def small_documents() -> None:
 if __name__ == "__main__":
     logging.getLogger().setLevel(logging.CRITICAL)  # faults are expected here
     small_documents()
-    problems = [problem for problem in map(run, cases()) if problem]
+    found = list(map(run, cases()))
+    problems = [problem for problem in found if problem]
+    record("memories", cases=len(found), broken=len(problems))
     print("\n".join(problems) or "No guarantee is broken.")
     raise SystemExit(bool(problems))

@@ -11,6 +11,7 @@ import sys
 from tests.model.checker import Result
 from tests.model.report import describe_result
 from tests.model.suite import SCENARIOS, scenario
+from tests.support.figures import record
 
 # The longest ones start first, so that no process waits for one of them at the end.
 LARGEST = ("S10", "R12", "S11", "P11b", "E3c", "L4c", "L5b", "L4b")
@@ -45,6 +46,8 @@ def main() -> int:
             print(describe_result(title, result, not args.short), flush=True)
             if bad:
                 failed.append(name)
+    if not args.names and not args.without:
+        record("model", scenarios=len(names), states=states, broken=len(failed))
     print(f"{states} states in {seconds:.0f} s of CPU; failed: {', '.join(failed) or 'none'}")
     return 1 if failed else 0
 

@@ -32,6 +32,7 @@ from cosmosservice.errors import StaleSessionError
 from tests.reliability.guarantees import APP, Broken, Picture, View, check_guarantees
 from tests.reliability.operations import OPERATIONS, WHERE, Operation, Stage, attempt
 from tests.reliability.simulation import Killed, simulate
+from tests.support.figures import record
 
 GIVEN_UP = {"UnavailableError", "ThrottledError", "stored, state follows"}
 NO_ANSWER = {"killed", "cancelled"}
@@ -289,7 +290,10 @@ def main(arguments: list[str]) -> int:
         print(json.dumps([asdict(each) for each in outcomes], indent=1))
     else:
         _print(outcomes)
-    return 1 if any(each.problem for each in outcomes) else 0
+    broken = sum(each.problem is not None for each in outcomes)
+    if not options.operations and options.lag == "both":
+        record("sessions", cases=len(outcomes), broken=broken)
+    return 1 if broken else 0
 
 
 _WORDS = {

@@ -34,6 +34,7 @@ from tests.reliability.guarantees import (
     check_guarantees,
 )
 from tests.reliability.worker import PLACES, work
+from tests.support.figures import record
 from tests.support.serving import serving
 
 DEADLINE = 300  # seconds: a run that takes longer is stuck
@@ -189,9 +190,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--lag", type=float, default=0.3, help="seconds; 0: without")
     options = parser.parse_args(arguments)
     lags = [0.0, options.lag] if options.lag else [0.0]
+    reports = []
     for number, lag in enumerate(lags):
         kills = options.kills // len(lags)
-        print(run(options.seed + number, kills=kills, workers=options.workers, lag=lag))
+        reports.append(run(options.seed + number, kills=kills, workers=options.workers, lag=lag))
+        print(reports[-1])
+    record(
+        "crash-processes",
+        kills=sum(each.kills for each in reports),
+        acknowledged=sum(each.reported["stored"] for each in reports),
+        broken=0,  # a broken guarantee raises
+    )
     return 0
 
 

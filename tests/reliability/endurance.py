@@ -22,6 +22,7 @@ from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
 from tests.reliability.load.soak import rss_in_use
 from tests.support.adk import event, texts
+from tests.support.figures import record
 
 AT_ONCE = 16
 ALLOWED = 0.10  # maximum growth of the resident memory
@@ -94,6 +95,12 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     figures = run(given.sessions, given.cache_bytes)
     print(figures)
+    record(
+        "endurance",
+        sessions=figures.sessions,
+        growth=round(figures.growth, 4),
+        broken=figures.wrong,
+    )
     print(f"resident memory grew by {figures.growth:.1%}; {ALLOWED:.0%} is allowed")
     if given.json:
         given.json.write_text(json.dumps(asdict(figures), indent=2) + "\n")

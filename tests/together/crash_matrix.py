@@ -30,6 +30,7 @@ from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError
 from tests.reliability.guarantees import _everything
 from tests.reliability.operations import attempt
 from tests.reliability.simulation import Killed, VirtualLoop, simulate
+from tests.support.figures import record
 from tests.together.processes import (
     ADA,
     BOB,
@@ -331,6 +332,8 @@ def main(arguments: list[str]) -> int:
             count, broken = count + len(found), broken + len(wrong)
             print(*wrong, f"{operation.name}: {len(found):,} cases, {len(wrong)} broken", sep="\n")
             sys.stdout.flush()
+    if not options.operations and options.every == 1:
+        record("together", cases=count, broken=broken)
     print(f"{count:,} cases, {broken} broken.")
     return 1 if broken else 0
 

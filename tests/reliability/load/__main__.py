@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 from tests.reliability.load.soak import Figures, Soak
+from tests.support.figures import record
 
 
 def main() -> int:
@@ -31,6 +32,14 @@ def main() -> int:
     )
     figures = soak.run()
     show(figures)
+    record(
+        "soak",
+        seconds=round(figures.seconds),
+        appended=figures.events,
+        requests=figures.requests,
+        faults=sum(figures.faults.values()),
+        broken=figures.lost + figures.duplicated + figures.out_of_order + figures.wrong_states,
+    )
     if given.json:
         body = dataclasses.asdict(figures) | {"memory_flat": figures.memory_flat}
         given.json.write_text(json.dumps(body, indent=2) + "\n")
