@@ -34,6 +34,7 @@ from cosmosservice import CosmosArtifactService
 from cosmosservice.account.charges import RequestCharge
 from cosmosservice.artifacts.keys import ArtifactKey
 from cosmosservice.artifacts.store import ArtifactStore
+from cosmosservice.hosting.operation import Unbounded
 from tests.blobs.azurite import Azurite, running
 
 WHO = {"app_name": "bench", "user_id": "ada"}
@@ -88,7 +89,7 @@ class FirstLoad:
         async def forget(store: ArtifactStore) -> None:
             store.versions.forget(self.key)
 
-        await self.service.in_store("load_artifact", forget)
+        await self.service.in_store(Unbounded("load_artifact"), forget)
         return await self.load()
 
 

@@ -56,7 +56,7 @@ class Cosmos(Peer):
     async def close(self) -> None:
         await self.service.close()
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         await self.service.flush()
 
     async def connect(self) -> None:

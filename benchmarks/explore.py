@@ -140,9 +140,13 @@ def main() -> None:
         look("… at event 10", f"{LONG}&at=10")
         look("… at event 2,500", f"{LONG}&at=2500")
         look("… at event 2,400", f"{LONG}&at=2400")
+        look("a search in it that finds much", f"{LONG}&q=message")
+        look("… that finds nothing in 2,000 events", f"{LONG}&q=nowhere")
         look("a user", "/user?app=shop&user=user-8")
         look("the plots", "/activity")
         look("the plots of one app", "/activity?app=bank")
+        look("the usage of an app with 2,500 sessions", "/usage?app=bank")
+        look("the usage of all apps", "/usage")
     finally:
         driver.quit()
 

@@ -1,6 +1,6 @@
 """What is timed. Each lane does its work once and returns how long it took.
 
-Work that a service does after it has answered (`settle`) is not timed, and does not overlap the
+Work that a service does after it has answered (`drain`) is not timed, and does not overlap the
 next sample. The workloads for throughput and CPU do count it.
 """
 
@@ -53,7 +53,7 @@ class Append:
 
     async def __call__(self) -> float:
         spent = await self.append()
-        await self.peer.settle()
+        await self.peer.drain()
         return spent
 
 
@@ -78,7 +78,7 @@ class Turn:
 
     async def __call__(self) -> float:
         spent = await self.turn()
-        await self.peer.settle()
+        await self.peer.drain()
         return spent
 
 

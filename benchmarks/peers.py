@@ -36,7 +36,7 @@ class Peer:
     async def close(self) -> None:
         """Closes connections."""
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         """Waits for work that the service does after it has answered."""
 
     async def create(self, session_id: str) -> Session:

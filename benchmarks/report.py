@@ -79,9 +79,6 @@ def figures(machine: Mapping[str, str], results: list[Result]) -> list[str]:
             for what, value in machine.items()
         ),
         "",
-        "## Targets",
-        "",
-        *targets_table(results),
         "## Workloads",
         "",
     ]
@@ -92,7 +89,7 @@ def figures(machine: Mapping[str, str], results: list[Result]) -> list[str]:
             lines += [note, ""]
         if result.plot is not None:
             lines += [f"![{result.plot.title}](benchmarks/{result.name}.svg)", ""]
-    return lines
+    return [*lines, "## What we ask of ourselves", "", *targets_table(results)]
 
 
 def write_docs(machine: Mapping[str, str], results: list[Result]) -> None:

@@ -15,7 +15,7 @@ from benchmarks.measure import Effort, Lane
 from benchmarks.peers import Peer
 from benchmarks.proxy import Proxy, Traffic
 
-Settle = Callable[[], Awaitable[None]]
+Drain = Callable[[], Awaitable[None]]
 
 ROUND_TRIP = 0.005
 COUNTED = 5
@@ -139,7 +139,7 @@ class Stand:
             await peer.close()
         return dict(self.documents[0])
 
-    async def count(self, port: int | None, work: Lane, settle: Settle | None = None) -> Traffic:
+    async def count(self, port: int | None, work: Lane, drain: Drain | None = None) -> Traffic:
         """The traffic of one piece of work: the attempt with the fewest round trips.
 
         On a busy machine, parallel requests may be sent so far apart that they look sequential.
@@ -151,7 +151,7 @@ class Stand:
         for _ in range(COUNTED):
             async with self.proxy.watch(port) as traffic:
                 await work()
-            if settle is not None:
-                await settle()
+            if drain is not None:
+                await drain()
             seen.append(traffic)
         return min(seen, key=lambda traffic: (traffic.round_trips, traffic.requests))

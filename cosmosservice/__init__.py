@@ -1,4 +1,4 @@
-"""What Google ADK agents keep, on Azure Cosmos DB."""
+"""Session, memory and artifact services of Google ADK on Azure Cosmos DB."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cosmosservice.sessions.browsing import SessionPage
     from cosmosservice.sessions.importing import ImportOutcome
     from cosmosservice.sessions.store.repair import RepairReport
+    from cosmosservice.sessions.store.usage import SessionUsage, Usage, UsageReport
     from cosmosservice.sessions.watching import SessionChange, SessionWatch
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "SessionChange",
     "SessionNotFoundError",
     "SessionPage",
+    "SessionUsage",
     "SessionWatch",
     "StaleSessionError",
     "StateUpdatePendingError",
@@ -76,6 +78,8 @@ __all__ = [
     "ThrottledError",
     "TooLargeError",
     "UnavailableError",
+    "Usage",
+    "UsageReport",
     "__version__",
     "register_classes",
 ]
@@ -95,10 +99,17 @@ _MODULES = {
     "RequestCharge": "account.charges",
     "SessionChange": "sessions.watching",
     "SessionPage": "sessions.browsing",
+    "SessionUsage": "sessions.store.usage",
     "SessionWatch": "sessions.watching",
+    "Usage": "sessions.store.usage",
+    "UsageReport": "sessions.store.usage",
     "register_classes": "data_converters",
     "SweepReport": "artifacts.sweeping",
 }
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

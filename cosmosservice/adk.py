@@ -1,24 +1,13 @@
 """Registers the scheme `cosmosdb://` with ADK's command line: importing this module is enough.
 
     adk web --session_service_uri="cosmosdb://<account>.documents.azure.com/<database>" agents
-    adk web --session_service_uri="cosmosdb://embedded/sessions.db" agents
+    adk web --session_service_uri="cosmosdb://embedded/sessions.db?remember=true" agents
     adk web --memory_service_uri="cosmosdb://embedded/sessions.db" agents
     adk web --artifact_service_uri="cosmosdb://embedded/sessions.db" agents
 
-ADK looks for `services.py` or `services.yaml` in the agents folder (`adk run`: in the agent's own):
-
-    import cosmosservice.adk  # services.py
-
-    services:  # services.yaml
-      - scheme: cosmosdb
-        type: session
-        class: cosmosservice.adk.session_service
-      - scheme: cosmosdb
-        type: artifact
-        class: cosmosservice.adk.artifact_service
-      - scheme: cosmosdb
-        type: memory
-        class: cosmosservice.adk.memory_service
+ADK looks for `services.py` or `services.yaml` in the agents folder (`adk run`: in the agent's own).
+`services.py` imports this module, `services.yaml` names the three functions below. `cosmosservice
+init-agent` writes either.
 
 ADK takes a ModuleNotFoundError in `services.py` for "there is no services.py" and goes on, to fail
 later with "Invalid database URL format". So nothing is imported here that could be missing.
@@ -39,9 +28,13 @@ SCHEME = "cosmosdb"
 
 
 def session_service(uri: str, agents_dir: str | None = None, **options: Any) -> BaseSessionService:
-    """The service for `--session_service_uri`. ADK passes `agents_dir` to every factory."""
-    from cosmosservice import CosmosSessionService
+    """The service for `--session_service_uri`. ADK passes `agents_dir` to every factory. With
+    `?remember=true`, what is said becomes memories of the same account by itself."""
+    from cosmosservice import CosmosMemoryService, CosmosSessionService
+    from cosmosservice.account.settings import remembers
 
+    if "memory" not in options and remembers(uri):
+        options["memory"] = CosmosMemoryService(uri=uri)
     return CosmosSessionService(uri=uri, **options)
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from google.genai import types
 from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount
-from cosmosservice.account.options import embedded_store
+from cosmosservice.account.options import (
+    AccountOptions,
+    EmbeddedOptions,
+    documented,
+    embedded_store,
+)
 from cosmosservice.account.service import AccountService
 from cosmosservice.artifacts import references
 from cosmosservice.artifacts.digests import digests_of
@@ -24,32 +28,26 @@ from cosmosservice.artifacts.stores import ArtifactStores, Sizes
 from cosmosservice.artifacts.streams import ArtifactReader, Opened, Source, blocks
 from cosmosservice.artifacts.sweeping import ArtifactPurgeReport, Progress, SweepReport
 from cosmosservice.errors import UnavailableError
-from cosmosservice.hosting.concurrency import GRACE
+from cosmosservice.hosting.operation import Background, Bounded, Unbounded
 
 if TYPE_CHECKING:
-    from azure.cosmos.aio import CosmosClient
-
     from cosmos_emulator import Emulator
-    from cosmosservice.account.options import Ensure, OnRequestCharge
     from cosmosservice.artifacts.payloads import Upload
     from cosmosservice.artifacts.store import ArtifactStore
 
 __all__ = ["ArtifactReader", "CosmosArtifactService"]
 
-_COPY = "copy_artifacts"
+_COPY = Unbounded("copy_artifacts")
+_STREAM = Unbounded("save_artifact_stream")
 _AHEAD = 3  # pieces of a stream that are sent at the same time
 
 
-class ArtifactOptions(TypedDict, total=False):
+class ArtifactOptions(EmbeddedOptions, total=False):
     """Options of an artifact service on the embedded emulator."""
 
-    database: str | None
     artifact_container: str | None
     blobs: str | None
     blob_credential: Any
-    timeout: float | None
-    ensure: Ensure | None
-    on_request_charge: OnRequestCharge | None
 
 
 class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService):
@@ -66,33 +64,22 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
     service, and any number of processes one store.
     """
 
+    @documented
     def __init__(
         self,
         *,
         account: CosmosAccount | None = None,
-        endpoint: str | None = None,
-        credential: Any = None,
-        database: str | None = None,
         artifact_container: str | None = None,
         blobs: str | None = None,
         blob_credential: Any = None,
-        uri: str | None = None,
-        timeout: float | None = None,
-        ensure: Ensure | None = None,
-        preferred_regions: Sequence[str] | None = None,
-        client_options: Mapping[str, Any] | None = None,
-        client: CosmosClient | None = None,
-        on_request_charge: OnRequestCharge | None = None,
-        allow_multiple_write_regions: bool = False,
-        _emulator: Emulator | None = None,
         _sizes: Sizes | None = None,
+        **options: Unpack[AccountOptions],
     ) -> None:
         """Without arguments: `COSMOSDB_*` from the environment or `.env`.
 
         Args:
           account: the CosmosAccount to use, which other services may share. Without one the
-            service makes its own; the options that are not explained here are those of
-            CosmosAccount.
+            service makes its own from the options below.
           artifact_container: the container in Cosmos DB. Default: "artifacts".
           blobs: where payloads over 256 KB are stored: the URL of a blob container, or a connection
             string of the storage account. Default: COSMOSDB_ARTIFACT_BLOBS; without it, Cosmos DB.
@@ -102,18 +89,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         settings = self._take_account(
             account,
             {"artifact_container": artifact_container, "artifact_blobs": blobs},
-            uri=uri,
-            endpoint=endpoint,
-            database=database,
-            timeout=timeout,
-            credential=credential,
-            ensure=ensure,
-            preferred_regions=preferred_regions,
-            client_options=client_options,
-            client=client,
-            on_request_charge=on_request_charge,
-            allow_multiple_write_regions=allow_multiple_write_regions,
-            _emulator=_emulator,
+            **options,
         )
         secret = settings.artifact_blobs
         self._stores = ArtifactStores(
@@ -122,7 +98,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             blob_credential=blob_credential,
             sizes=_sizes,
         )
-        self._account.companions[settings.artifact_container] = self._stores
+        self._account.dependants[settings.artifact_container] = self._stores
 
     @classmethod
     def embedded(
@@ -131,8 +107,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         **options: Unpack[ArtifactOptions],
     ) -> CosmosArtifactService:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
-        endpoint, emulator = embedded_store(store)
-        return cls(endpoint=endpoint, _emulator=emulator, **options)
+        return cls(**embedded_store(store), **options)
 
     # --- BaseArtifactService
 
@@ -155,7 +130,9 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
             references.target_of(uri, app_name, user_id, session_id)
         draft = Draft(rest, mime_type, custom_metadata)
         return await self.in_store(
-            "save_artifact", lambda store: store.saving.save(key, draft, payload), grace=GRACE
+            Unbounded("save_artifact"),
+            lambda store: store.saving.save(key, draft, payload),
+            outlasts=True,
         )
 
     @override
@@ -170,7 +147,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
     ) -> types.Part | None:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
         return await self.in_store(
-            "load_artifact", lambda store: store.load(key, session_id, version)
+            Unbounded("load_artifact"), lambda store: store.load(key, session_id, version)
         )
 
     @override
@@ -180,21 +157,21 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         scopes = [Scope.named(app_name, user_id, None)]
         if session_id is not None:
             scopes.append(Scope.named(app_name, user_id, session_id))
-        return await self.in_store("list_artifact_keys", lambda store: store.keys(scopes))
+        return await self.in_store(Bounded("list_artifact_keys"), lambda store: store.keys(scopes))
 
     @override
     async def delete_artifact(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> None:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        await self.in_store("delete_artifact", lambda store: store.deletion.delete(key))
+        await self.in_store(Unbounded("delete_artifact"), lambda store: store.deletion.delete(key))
 
     @override
     async def list_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[int]:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        found = await self.in_store("list_versions", lambda store: store.versions.all(key))
+        found = await self.in_store(Bounded("list_versions"), lambda store: store.versions.all(key))
         return [int(each["version"]) for each in found]
 
     @override
@@ -202,7 +179,9 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[ArtifactVersion]:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
-        return await self.in_store("list_artifact_versions", lambda store: store.list_versions(key))
+        return await self.in_store(
+            Bounded("list_artifact_versions"), lambda store: store.list_versions(key)
+        )
 
     @override
     async def get_artifact_version(
@@ -216,7 +195,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
     ) -> ArtifactVersion | None:
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
         return await self.in_store(
-            "get_artifact_version", lambda store: store.version(key, version)
+            Bounded("get_artifact_version"), lambda store: store.version(key, version)
         )
 
     # --- in parts
@@ -234,7 +213,7 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         no such version."""
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
         opened = await self.in_store(
-            "open_artifact", lambda store: store.open(key, session_id, version)
+            Unbounded("open_artifact"), lambda store: store.open(key, session_id, version)
         )
         return None if opened is None else ArtifactReader(opened, self._piece, self._explain)
 
@@ -242,13 +221,13 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         extent = opened.extent
         assert extent is not None
         return await self.in_store(
-            "open_artifact",
+            Unbounded("open_artifact"),
             lambda store: store.reading.pieces(opened.key, extent, number),
         )
 
     async def _explain(self, opened: Opened, problem: str) -> None:
         await self.in_store(
-            "open_artifact",
+            Unbounded("open_artifact"),
             lambda store: store.reading.explain(opened.key, opened.document, problem),
         )
 
@@ -269,38 +248,37 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
         key = ArtifactKey.named(app_name, user_id, filename, session_id)
         rest, _, _ = divided(blob_part(mime_type, display_name))
         draft = Draft(rest, mime_type, custom_metadata)
-        name = "save_artifact_stream"
-        inline, size = await self.in_store(name, _sizes_of)
+        inline, size = await self.in_store(_STREAM, _sizes_of)
         stream = blocks(data, size)
         first = await anext(stream, b"")
         if len(first) <= inline:  # such a short block is the last one
             return await self.in_store(
-                name, lambda store: store.saving.save(key, draft, first), grace=GRACE
+                _STREAM, lambda store: store.saving.save(key, draft, first), outlasts=True
             )
-        upload = await self.in_store(name, lambda store: store.payloads.begin(key.scope))
+        upload = await self.in_store(_STREAM, lambda store: store.payloads.begin(key.scope))
         try:
             await self._send(upload, first, stream)
             return await self.in_store(
-                name,
+                _STREAM,
                 lambda store: store.saving.finish_stream(key, draft, upload),
-                grace=GRACE,
+                outlasts=True,
             )
         except UnavailableError:  # a sweep removes it once its announcement has expired
             raise
         except Exception:
             with contextlib.suppress(Exception):
-                await self.in_store(name, lambda store: store.collecting.discard(upload))
+                await self.in_store(_STREAM, lambda store: store.collecting.discard(upload))
             raise
 
     async def _send(self, upload: Upload, first: bytes, rest: Any) -> None:
-        name, number = "save_artifact_stream", 0
+        number = 0
         under_way: set[asyncio.Task[None]] = set()
         block: bytes | None = first
         try:
             while block is not None:
                 upload.digests += await digests_of(block, len(block), upload.bodies.digest)
                 upload.sizes.append(len(block))
-                await self.in_store(name, lambda store: store.payloads.renew(upload))
+                await self.in_store(_STREAM, lambda store: store.payloads.renew(upload))
                 under_way.add(asyncio.create_task(self._put(upload, number, block)))
                 number, block = number + 1, None
                 if len(under_way) >= _AHEAD:
@@ -317,7 +295,8 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
 
     async def _put(self, upload: Upload, number: int, block: bytes) -> None:
         await self.in_store(
-            "save_artifact_stream", lambda store: store.payloads.put(upload, number, block)
+            _STREAM,
+            lambda store: store.payloads.put(upload, number, block),
         )
 
     # --- for operators
@@ -344,12 +323,14 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
                 report.add(await store.sweeping.purge(scope))
             return report
 
-        return await self.in_store("purge_artifacts", purge)
+        return await self.in_store(Background("purge_artifacts"), purge)
 
     async def sweep(self, *, progress: Progress | None = None) -> SweepReport:
         """Removes what interrupted saves and deletes left behind, in all scopes. It removes nothing
         that is in use, and may run at any time."""
-        return await self.in_store("sweep_artifacts", lambda store: store.sweeping.sweep(progress))
+        return await self.in_store(
+            Background("sweep_artifacts"), lambda store: store.sweeping.sweep(progress)
+        )
 
 
 async def _sizes_of(store: ArtifactStore) -> tuple[int, int]:

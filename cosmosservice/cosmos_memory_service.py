@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -14,10 +14,15 @@ from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount
-from cosmosservice.account.options import embedded_store
+from cosmosservice.account.options import (
+    AccountOptions,
+    EmbeddedOptions,
+    documented,
+    embedded_store,
+)
 from cosmosservice.account.service import AccountService
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
-from cosmosservice.hosting.concurrency import GRACE
+from cosmosservice.hosting.operation import Background, Bounded, Unbounded
 from cosmosservice.memory.backfill import EmbedReport, Progress
 from cosmosservice.memory.documents import Owner, text_of
 from cosmosservice.memory.entries import check_ttl, event_entries, memory_entries
@@ -27,33 +32,28 @@ from cosmosservice.memory.searching import Filter, Start
 from cosmosservice.memory.stores import MemoryStores
 from cosmosservice.sessions.lives import Lives
 from cosmosservice.sessions.session_objects import incarnation_of
+from cosmosservice.sessions.store.keys import SessionKey
 
 if TYPE_CHECKING:
-    from azure.cosmos.aio import CosmosClient
-
     from cosmos_emulator import Emulator
-    from cosmosservice.account.options import Ensure, OnRequestCharge
     from cosmosservice.memory.embedding import Embedder
     from cosmosservice.memory.store import MemoryStore
 
 Moment = datetime.datetime | float
 
 DEFAULT_RESULTS = 10
+MOST_CONTEXT = 10
 REPEAT_SECONDS = 30.0
 
 
-class MemoryOptions(TypedDict, total=False):
+class MemoryOptions(EmbeddedOptions, total=False):
     """Options of a memory service on the embedded emulator."""
 
-    database: str | None
     memory_container: str | None
     embedder: Embedder | None
     results: int
     ttl: int | None
     repeat_seconds: float
-    ensure: Ensure | None
-    timeout: float | None
-    on_request_charge: OnRequestCharge | None
 
 
 class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
@@ -61,8 +61,8 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
 
         memories container, partition /owner: one user of one app
         ┌────────────────────────────────────────────────────────────┐
-        │ memory     id, author, time, place, words, content         │
-        │ forgotten  the same id and place, and nothing that was said│
+        │ memory     id, author, time, at, words, content            │
+        │ forgotten  the same id, and nothing of what was said       │
         │ part       what is too large for the memory itself         │
         │ vector     the embedding, if there is an embedder          │
         └────────────────────────────────────────────────────────────┘
@@ -72,53 +72,28 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     of the query, without a model. Any number of event loops and threads may use one service.
     """
 
+    @documented
     def __init__(
         self,
         *,
         account: CosmosAccount | None = None,
-        endpoint: str | None = None,
-        credential: Any = None,
-        database: str | None = None,
         memory_container: str | None = None,
-        uri: str | None = None,
         embedder: Embedder | None = None,
         results: int = DEFAULT_RESULTS,
         ttl: int | None = None,
         repeat_seconds: float = REPEAT_SECONDS,
-        ensure: Ensure | None = None,
-        timeout: float | None = None,
-        preferred_regions: Sequence[str] | None = None,
-        client_options: Mapping[str, Any] | None = None,
-        client: CosmosClient | None = None,
-        on_request_charge: OnRequestCharge | None = None,
-        allow_multiple_write_regions: bool = False,
-        _emulator: Emulator | None = None,
+        **options: Unpack[AccountOptions],
     ) -> None:
         """Without arguments: `COSMOSDB_*` from the environment or `.env`.
 
         Args:
           account: the CosmosAccount to use, which other services may share. Without one the
             service makes its own from the options below.
-          endpoint: the account's URI, or `embedded:<file>`.
-          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, or
-            Entra ID if that is not set.
-          uri: `cosmosdb://…`, as `adk web --memory_service_uri` passes it on.
           embedder: `async (texts) -> vectors`, to search by meaning as well as by words.
           results: how many memories a search returns at most.
           ttl: seconds after which a memory disappears, counted from when it was added.
           repeat_seconds: for how long a repeated search is answered from a cache, as long as this
             service adds and deletes nothing for the user. 0: never.
-          ensure: "create" missing containers, "verify" them, or "never" check. Default: create
-            with a key; verify with Entra ID, which may not create, and with `client`.
-          timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
-          preferred_regions: the regions to read from, the nearest first.
-          client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
-            `proxies` or `user_agent_suffix`.
-          client: an azure.cosmos.aio.CosmosClient of the application. It is used only on its own
-            event loop, and the application closes it. Containers are verified and not created,
-            unless `ensure` says "create".
-          on_request_charge: called with the RequestCharge of every request.
-          allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if isinstance(results, bool) or not isinstance(results, int) or results < 1:
             raise ConfigurationError("results must be a number of memories, at least 1.")
@@ -127,18 +102,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         settings = self._take_account(
             account,
             {"memory_container": memory_container},
-            uri=uri,
-            endpoint=endpoint,
-            database=database,
-            credential=credential,
-            ensure=ensure,
-            timeout=timeout,
-            preferred_regions=preferred_regions,
-            client_options=client_options,
-            client=client,
-            on_request_charge=on_request_charge,
-            allow_multiple_write_regions=allow_multiple_write_regions,
-            _emulator=_emulator,
+            **options,
         )
         self._stores = MemoryStores(
             settings,
@@ -146,7 +110,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             repeat_seconds=repeat_seconds,
             lives=lambda connection: Lives.open(connection, settings),
         )
-        self._account.companions[settings.memory_container] = self._stores
+        self._account.dependants[settings.memory_container] = self._stores
 
     @classmethod
     def embedded(
@@ -155,8 +119,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         **options: Unpack[MemoryOptions],
     ) -> CosmosMemoryService:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
-        endpoint, emulator = embedded_store(store)
-        return cls(endpoint=endpoint, _emulator=emulator, **options)
+        return cls(**embedded_store(store), **options)
 
     # --- BaseMemoryService
 
@@ -168,9 +131,9 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         entries = event_entries(session.events, None, self._ttl)
         if entries:
             await self.in_store(
-                "add_session_to_memory",
+                Unbounded("add_session_to_memory"),
                 lambda store: store.add_session(owner, life, entries),
-                grace=GRACE,
+                outlasts=True,
             )
 
     async def add_events_to_memory(
@@ -189,9 +152,9 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         entries = event_entries(events, custom_metadata, self._ttl)
         if entries:
             await self.in_store(
-                "add_events_to_memory",
+                Unbounded("add_events_to_memory"),
                 lambda store: store.add_events(owner, session, entries),
-                grace=GRACE,
+                outlasts=True,
             )
 
     async def add_memory(
@@ -207,7 +170,9 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         entries = memory_entries(memories, custom_metadata, self._ttl)
         if entries:
             await self.in_store(
-                "add_memory", lambda store: store.add_alone(owner, entries), grace=GRACE
+                Unbounded("add_memory"),
+                lambda store: store.add_alone(owner, entries),
+                outlasts=True,
             )
 
     @override
@@ -222,8 +187,10 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         author: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
+        context: int = 0,
     ) -> SearchMemoryResponse:
-        """The memories that match the query best, the best first.
+        """The memories that match the query best, the best first. `match` in their custom metadata
+        says why: the words found, the score, and of an answer the id of its question.
 
         Args:
           limit: how many at most; default: the service's `results`.
@@ -231,14 +198,19 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
           author: only memories of this author.
           since, until: only memories of this time: a datetime, or seconds as in an event's
             timestamp.
+          context: how many turns before and after each memory are added to it, as `context` in its
+            custom metadata.
         """
+        if not 0 <= context <= MOST_CONTEXT:
+            raise ValueError(f"context must be a number of turns, at most {MOST_CONTEXT}.")
         if limit is not None and limit < 1:
             raise ValueError("limit must be at least 1.")
         owner = Owner.of(app_name, user_id)
         chosen = Filter(session_id, author, _seconds(since), _seconds(until))
         count = limit or self._results
         found = await self.in_store(
-            "search_memory", lambda store: store.search(owner, query, count, chosen)
+            Bounded("search_memory"),
+            lambda store: store.search(owner, query, count, chosen, context=context),
         )
         return SearchMemoryResponse(memories=found)
 
@@ -251,7 +223,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         owner = Owner.of(app_name, user_id)
         text_of("The memory id", memory_id)
         await self.in_store(
-            "delete_memory", lambda store: store.forget(owner, memory_id), grace=GRACE
+            Bounded("delete_memory"), lambda store: store.forget(owner, memory_id), outlasts=True
         )
 
     # --- further
@@ -263,7 +235,9 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         owner = Owner.of(app_name, user_id)
         start: Start | None = Start()
         while start is not None:
-            page, start = await self.in_store("iter_memories", _page(owner, session_id, start))
+            page, start = await self.in_store(
+                Bounded("iter_memories"), _page(owner, session_id, start)
+            )
             for entry in page:
                 yield entry
 
@@ -273,13 +247,13 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         """Erases all memories of a user or of one session, and what remains of deleted ones."""
         owner = Owner.of(app_name, user_id)
         wanted = None if session_id is None else LifeOf(session_id)
-        return await self.in_store("purge_memories", lambda store: store.purge(owner, wanted))
+        return await self.in_store(
+            Background("purge_memories"), lambda store: store.purge(owner, wanted)
+        )
 
     async def remember(
         self,
-        app_name: str,
-        user_id: str,
-        session_id: str,
+        session: SessionKey,
         events: Sequence[Event],
         *,
         incarnation: str | None,
@@ -295,36 +269,33 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
           beginning: the events begin with the first one of the session.
           others: another process may have added some of them.
         """
-        owner = Owner.of(app_name, user_id)
+        owner = Owner.of(session.app_name, session.user_id)
         entries = event_entries(events, None, self._ttl)
         if not entries:
             return 0
         return await self.in_store(
-            "remember",
+            Background("remember"),
             lambda store: store.remember(
                 owner,
-                Life(session_id, incarnation),
+                Life(session.session_id, incarnation),
                 entries,
                 continues=not beginning,
                 others=others,
             ),
-            grace=GRACE,
+            outlasts=True,
         )
 
     async def erase_life(
-        self,
-        app_name: str,
-        user_id: str,
-        session_id: str,
-        incarnation: str,
-        events: Collection[str] = (),
+        self, session: SessionKey, incarnation: str, events: Collection[str] = ()
     ) -> int:
         """Erases the memories of one life of a session, and returns the number of documents. The
         ids of its events decide about memories that do not know which life they came from."""
-        owner = Owner.of(app_name, user_id)
-        wanted = LifeOf(session_id, incarnation, frozenset(events))
+        owner = Owner.of(session.app_name, session.user_id)
+        wanted = LifeOf(session.session_id, incarnation, frozenset(events))
         try:
-            report = await self.in_store("purge_memories", lambda store: store.purge(owner, wanted))
+            report = await self.in_store(
+                Background("purge_memories"), lambda store: store.purge(owner, wanted)
+            )
         except ContainerMismatchError:  # nothing was ever stored
             return 0
         return report.documents
@@ -342,7 +313,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             raise ValueError("Give both app_name and user_id, or neither.")
         owner = None if app_name is None or user_id is None else Owner.of(app_name, user_id)
         return await self.in_store(
-            "embed_missing", lambda store: store.embed_missing(owner, progress)
+            Background("embed_missing"), lambda store: store.embed_missing(owner, progress)
         )
 
 

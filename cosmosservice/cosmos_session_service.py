@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from google.adk.events.event import Event
@@ -18,7 +19,11 @@ from google.adk.sessions.session import Session
 from typing_extensions import Unpack, override
 
 from cosmosservice.account.account import CosmosAccount
-from cosmosservice.account.options import embedded_store
+from cosmosservice.account.options import (
+    AccountOptions,
+    documented,
+    embedded_store,
+)
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.data_converters.state_scopes import (
@@ -28,28 +33,35 @@ from cosmosservice.data_converters.state_scopes import (
     without_temp,
 )
 from cosmosservice.errors import ConfigurationError, SessionNotFoundError
-from cosmosservice.hosting.concurrency import GRACE
+from cosmosservice.hosting.concurrency import LoopLocks, acquire_in_time, outlast
+from cosmosservice.hosting.operation import Bounded, Unbounded
 from cosmosservice.sessions.administration import Administration
 from cosmosservice.sessions.arguments import check_ttl, is_blank, key_or_none
 from cosmosservice.sessions.browsing import Browsing
-from cosmosservice.sessions.companions import declared_companions
+from cosmosservice.sessions.dependants import declared_dependants
 from cosmosservice.sessions.options import DEFAULT_CACHE_BYTES, OnConflict, SessionOptions
-from cosmosservice.sessions.remembering import MemoryKeeper, SessionMemory
-from cosmosservice.sessions.session_objects import Holding, session_object
-from cosmosservice.sessions.store.held import Incarnations
+from cosmosservice.sessions.remembering import MemorySink, SessionMemory
+from cosmosservice.sessions.session_objects import apply, seen_by, session_object
+from cosmosservice.sessions.store.held import Incarnations, Seen
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.pages import Wanted
+from cosmosservice.sessions.store.parts import StoreOptions
 from cosmosservice.sessions.store.records import event_record
 from cosmosservice.sessions.stores import SessionStores
 
 if TYPE_CHECKING:
-    from azure.cosmos.aio import CosmosClient
-
     from cosmos_emulator import Emulator
-    from cosmosservice.account.options import Ensure, OnRequestCharge
+    from cosmosservice.sessions.store.appending import Appended
     from cosmosservice.sessions.store.history import Point
+    from cosmosservice.sessions.store.records import Record
     from cosmosservice.sessions.store.snapshot import Snapshot
     from cosmosservice.sessions.store.store import SessionStore
+
+
+_BUSY = (
+    "append_event: earlier appends to this session took all of the timeout. Nothing was stored;"
+    " sending it again is safe."
+)
 
 
 class CosmosSessionService(
@@ -60,7 +72,7 @@ class CosmosSessionService(
         events container, partition /session_id       sessions container, partition /user_id
         ┌─────────────────────────────────┐           ┌──────────────────────────────────────┐
         │ 1  2  3  4 …  the log of events │ ────────▶ │ session     state as of a revision   │
-        │    id = place: created, never   │  follows  │ user_state  key → value, stamp       │
+        │    id = seq: created, never     │  follows  │ user_state  key → value, stamp       │
         │    changed                      │           │ app_state   key → value, stamp       │
         └─────────────────────────────────┘           └──────────────────────────────────────┘
 
@@ -69,40 +81,26 @@ class CosmosSessionService(
     may use one service.
     """
 
+    @documented
     def __init__(
         self,
         *,
         account: CosmosAccount | None = None,
-        endpoint: str | None = None,
-        credential: Any = None,
-        database: str | None = None,
         session_container: str | None = None,
         conversation_container: str | None = None,
-        uri: str | None = None,
         on_conflict: OnConflict = "raise",
         ttl: int | None = None,
         recent_events: int | None = None,
         since_compaction: bool | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         memory: SessionMemory | None = None,
-        ensure: Ensure | None = None,
-        timeout: float | None = None,
-        preferred_regions: Sequence[str] | None = None,
-        client_options: Mapping[str, Any] | None = None,
-        client: CosmosClient | None = None,
-        on_request_charge: OnRequestCharge | None = None,
-        allow_multiple_write_regions: bool = False,
-        _emulator: Emulator | None = None,
+        **options: Unpack[AccountOptions],
     ) -> None:
         """Without arguments: `COSMOSDB_*` from the environment or `.env`.
 
         Args:
           account: the CosmosAccount to use, which other services may share. Without one the
             service makes its own from the options below.
-          endpoint: the account's URI, or `embedded:<file>`.
-          credential: a key, or any token credential of azure-core. Default: COSMOSDB_KEY, or
-            Entra ID if that is not set.
-          uri: `cosmosdb://…`, as `adk web --session_service_uri` passes it on.
           on_conflict: what an append does if another writer has appended since the session was
             loaded: "raise" StaleSessionError, or "rebase" onto the newer events.
           ttl: seconds without use after which a session and its events disappear.
@@ -112,18 +110,6 @@ class CosmosSessionService(
           cache_bytes: the size of the service's cache of what it has read.
           memory: the CosmosMemoryService to which events are added when they are appended, in the
             background. Default: none.
-          ensure: "create" missing containers, "verify" them, or "never" check. Default: create
-            with a key; verify with Entra ID, which may not create, and with `client`.
-          timeout: seconds after which an operation ends, whether or not Cosmos DB answers.
-            Default: COSMOSDB_TIMEOUT, or 30.
-          preferred_regions: the regions to read from, the nearest first.
-          client_options: further keyword arguments of azure.cosmos.aio.CosmosClient, such as
-            `proxies` or `user_agent_suffix`.
-          client: an azure.cosmos.aio.CosmosClient of the application. It is used only on its own
-            event loop, and the application closes it. Containers are verified and not created,
-            unless `ensure` says "create".
-          on_request_charge: called with the RequestCharge of every request.
-          allow_multiple_write_regions: do not refuse an account with several write regions.
         """
         if on_conflict not in ("raise", "rebase"):
             raise ConfigurationError("on_conflict must be 'raise' or 'rebase'.")
@@ -136,25 +122,16 @@ class CosmosSessionService(
         self._incarnations = Incarnations()
         self._memory = memory
         self._recent_events = recent_events
+        self._locks = LoopLocks()
         settings = self._take_account(
             account,
             {
                 "session_container": session_container,
                 "conversation_container": conversation_container,
             },
-            uri=uri,
-            endpoint=endpoint,
-            database=database,
-            credential=credential,
-            ensure=ensure,
-            timeout=timeout,
-            preferred_regions=preferred_regions,
-            client_options=client_options,
-            client=client,
-            on_request_charge=on_request_charge,
-            allow_multiple_write_regions=allow_multiple_write_regions,
-            _emulator=_emulator,
+            **options,
         )
+        self._timeout = settings.timeout
         if since_compaction is None:
             since_compaction = settings.since_compaction
         if since_compaction and recent_events is not None:
@@ -162,11 +139,14 @@ class CosmosSessionService(
         self._since_compaction = since_compaction
         self._stores = SessionStores(
             settings,
-            cache_bytes=cache_bytes,
-            rebase=on_conflict == "rebase",
-            incarnations=self._incarnations,
-            companions=declared_companions(self._account.companions, settings, memory),
-            keeper=None if memory is None else MemoryKeeper(memory),
+            StoreOptions(
+                timeout=settings.timeout,
+                cache_bytes=cache_bytes,
+                dependants=declared_dependants(self._account.dependants, settings, memory),
+                rebase=on_conflict == "rebase",
+                sink=None if memory is None else MemorySink(memory),
+                incarnations=self._incarnations,
+            ),
         )
 
     @classmethod
@@ -176,11 +156,10 @@ class CosmosSessionService(
         **options: Unpack[SessionOptions],
     ) -> CosmosSessionService:
         """On the embedded emulator: a file, `:memory:`, or a given `cosmos_emulator.Emulator`."""
-        endpoint, emulator = embedded_store(store)
-        return cls(endpoint=endpoint, _emulator=emulator, **options)
+        return cls(**embedded_store(store), **options)
 
     @override
-    def session_object(self, snapshot: Snapshot) -> Session:
+    def _session_object(self, snapshot: Snapshot) -> Session:
         if not snapshot.marker.use:
             self._incarnations.add(snapshot.marker.incarnation)
         return session_object(snapshot)
@@ -206,10 +185,10 @@ class CosmosSessionService(
         scoped = split(state or {})
         retention = ttl if ttl is not None else self._ttl
         snapshot = await self.in_store(
-            "create_session",
+            Bounded("create_session"),
             lambda store: store.creating.create(key, scoped, retention, named=named),
         )
-        return self.session_object(snapshot)
+        return self._session_object(snapshot)
 
     @override
     async def get_session(
@@ -229,13 +208,14 @@ class CosmosSessionService(
         after = config.after_timestamp if config is not None else None
         since = self._since_compaction and config is None
         snapshot = await self.in_store(
-            "get_session", lambda store: store.reader.read(key, count, since_compaction=since)
+            Bounded("get_session"),
+            lambda store: store.reader.read(key, count, since_compaction=since),
         )
         if snapshot is None:
             return None
         if after is not None:
             snapshot.records = [r for r in snapshot.records if r.timestamp >= after]
-        return self.session_object(snapshot)
+        return self._session_object(snapshot)
 
     @override
     async def list_sessions(
@@ -243,16 +223,18 @@ class CosmosSessionService(
     ) -> ListSessionsResponse:
         """All sessions, oldest update first. If there are many, use list_sessions_page."""
         found, _ = await self.in_store(
-            "list_sessions", lambda store: store.listing.page(Wanted(app_name, user_id))
+            Bounded("list_sessions"), lambda store: store.listing.page(Wanted(app_name, user_id))
         )
-        return ListSessionsResponse(sessions=[self.session_object(each) for each in found])
+        return ListSessionsResponse(sessions=[self._session_object(each) for each in found])
 
     @override
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """A soft delete: nobody can append any more, and `restore_session` brings it back."""
         key = key_or_none(app_name, user_id, session_id)
         if key is not None:
-            await self.in_store("delete_session", lambda store: store.lifecycle.delete(key))
+            await self.in_store(
+                Bounded("delete_session"), lambda store: store.lifecycle.delete(key)
+            )
 
     @override
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -270,20 +252,36 @@ class CosmosSessionService(
             await self._must_be_whole(key, session)
         fields = event_to_fields(event)
         record = event_record(fields, to_json(fields))
-        holder = Holding(session, event, asyncio.get_running_loop(), self._memory)
-        await self.in_store(
-            "append_event",
-            lambda store: store.appending.append(key, holder, record),
-            grace=GRACE,
-        )
+        # Whoever appends next waits for the outcome, even if this caller is cancelled meanwhile.
+        lock = self._locks.of(key)
+        waited = await acquire_in_time(lock, self._timeout, _BUSY)
+        try:
+            started = self._account.start(
+                self._stores,
+                Bounded("append_event", waited=waited),
+                partial(self._append, key, seen_by(session, key), record),
+            )
+        except BaseException:
+            lock.release()
+            raise
+        started.add_done_callback(partial(_take_over, lock, session, key, event))
+        appended = await outlast(started)
+        if appended is not None and appended.problem is not None:
+            raise appended.problem
         return event
+
+    def _append(
+        self, key: SessionKey, seen: Seen, record: Record, store: SessionStore
+    ) -> Coroutine[Any, Any, Appended | None]:
+        """A method, so that this service and its memory service live until the event is stored."""
+        return store.appending.append(key, seen, record)
 
     async def _must_be_whole(self, key: SessionKey, session: Session) -> None:
         """ADK computes the state before the rewind from the events. If some of them were missing,
         it would undo their changes."""
         if not self._since_compaction and self._recent_events is None:
             return
-        whole = await self.in_store("append_event", lambda store: store.reader.read(key))
+        whole = await self.in_store(Bounded("append_event"), lambda store: store.reader.read(key))
         if whole is not None and len(session.events) < len(whole.records):
             raise ValueError(
                 "append_event: a rewind needs a session with all its events, and since_compaction"
@@ -294,7 +292,9 @@ class CosmosSessionService(
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The user's state, keys without `user:`."""
         key = StateKey.of_user(app_name, user_id)
-        return await self.in_store("get_user_state", lambda store: store.reader.user_state(key))
+        return await self.in_store(
+            Bounded("get_user_state"), lambda store: store.reader.user_state(key)
+        )
 
     async def flush(self) -> None:
         """Waits until the session documents, and the memory service of `memory=`, have caught up
@@ -303,7 +303,9 @@ class CosmosSessionService(
         On the event loop of a block, this covers the appends of all loops. On another loop, it
         covers the appends of loops outside the block.
         """
-        await self._account.run_everywhere(self._stores, "flush", lambda store: store.flush())
+        await self._account.run_everywhere(
+            self._stores, Unbounded("flush"), lambda store: store.flush()
+        )
 
     async def fork_session(
         self,
@@ -326,8 +328,22 @@ class CosmosSessionService(
         target = SessionKey.named(
             app_name, user_id if new_user_id is None else new_user_id, new_session_id
         )
-        snapshot = await self.in_store("fork_session", _fork(key, target, at))
-        return self.session_object(snapshot)
+        snapshot = await self.in_store(Unbounded("fork_session"), _fork(key, target, at))
+        return self._session_object(snapshot)
+
+
+def _take_over(
+    lock: asyncio.Lock,
+    session: Session,
+    key: SessionKey,
+    event: Event,
+    done: asyncio.Future[Appended | None],
+) -> None:
+    """Applies the outcome of an append, on the loop of its caller."""
+    lock.release()
+    appended = None if done.cancelled() or done.exception() else done.result()
+    if appended is not None:
+        apply(session, key, event, appended)
 
 
 def _fork(

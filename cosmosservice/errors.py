@@ -58,7 +58,7 @@ class ContainerMismatchError(ConfigurationError):
 
 
 class MultipleWriteRegionsError(ConfigurationError):
-    """Several regions accept writes: two could each accept an event for the same place."""
+    """Several regions accept writes: two could give one sequence number to two events."""
 
 
 class InvalidIdError(CosmosServiceError, ValueError):
@@ -96,7 +96,12 @@ class StorageError(CosmosServiceError):
 
 
 class AuthenticationError(StorageError):
-    """The key or the identity was not accepted, or may not do this."""
+    """The key or the identity was not accepted, or may not do this. `advice` says what to do about
+    it, if Azure's answer told why."""
+
+    def __init__(self, message: str, *, status: int | None = None, advice: str = "") -> None:
+        super().__init__(message, status=status)
+        self.advice = advice
 
 
 class ThrottledError(StorageError):

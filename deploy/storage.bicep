@@ -21,6 +21,17 @@ param containerName string = 'artifacts'
 @description('Object ids of the identities that may read and write.')
 param principalIds string[] = []
 
+@description('What these identities are. A new managed identity needs ServicePrincipal: without it, Azure looks it up where it may not have arrived yet.')
+@allowed([
+  'ServicePrincipal'
+  'User'
+  'Group'
+])
+param principalType string = 'ServicePrincipal'
+
+@description('Addresses or ranges that may reach the storage account. Empty: any address.')
+param allowedAddresses string[] = []
+
 // Storage Blob Data Contributor
 var blobDataContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
 
@@ -37,6 +48,11 @@ resource storage 'Microsoft.Storage/storageAccounts@2023-05-01' = {
     allowBlobPublicAccess: false
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
+    networkAcls: {
+      defaultAction: empty(allowedAddresses) ? 'Allow' : 'Deny'
+      bypass: 'AzureServices'
+      ipRules: map(allowedAddresses, address => { value: address, action: 'Allow' })
+    }
   }
 }
 
@@ -61,11 +77,13 @@ resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@20
 }
 
 // On this container, not on the account: the services need nothing else there.
+@batchSize(1)
 resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principalId in principalIds: {
   scope: container
   name: guid(container.id, principalId, blobDataContributor)
   properties: {
     principalId: principalId
+    principalType: principalType
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', blobDataContributor)
   }
 }]

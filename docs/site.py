@@ -1,7 +1,8 @@
-"""Builds the documentation site: python -m docs.site FOLDER
+"""Builds the documentation site: python -m docs.site FOLDER SAMPLE REFERENCE
 
 The pages keep their places: what links to a file of the repository on GitHub links to the same file
-on the site. The README is its home, and docs/README.md is its navigation.
+on the site. The README is its home, and docs/README.md is its navigation. SAMPLE is what
+`python -m docs.sample` wrote, REFERENCE what `python -m docs.reference` did.
 """
 
 from __future__ import annotations
@@ -16,8 +17,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CONFIGURATION = ROOT / "docs" / "zensical.toml"
-OTHERS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "emulator/README.md"]
+OTHERS = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "emulator/README.md",
+    "emulator/CHANGELOG.md",
+]
 STYLE = ROOT / "docs" / "site.css"
+# Where docs/explore.md links to sample sessions, which are made when the site is built.
+MARK = "<!-- sample sessions -->"
+SAMPLE = (
+    "**[Click through sample sessions](explore-sample/index.html)**, as `--export` writes them."
+)
+REFERENCE = "docs/reference.md"
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")
 
 Navigation = list[dict[str, "str | Navigation"]]
@@ -47,7 +60,7 @@ def lay_out(folder: Path) -> None:
         if path.suffix == ".md":
             # What the tests read in the first line of a block is not for readers.
             text = path.read_text(encoding="utf-8").replace("\n```bash run\n", "\n```bash\n")
-            place.write_text(text, encoding="utf-8")
+            place.write_text(text.replace(MARK, SAMPLE), encoding="utf-8")
         else:
             shutil.copyfile(path, place)
 
@@ -66,9 +79,11 @@ def navigation() -> Navigation:
         {
             "The project": [
                 {"All pages": "docs/README.md"},
+                {"API reference": REFERENCE},
                 {"The emulator": "emulator/README.md"},
                 {"Contributing": "CONTRIBUTING.md"},
                 {"Changelog": "CHANGELOG.md"},
+                {"Changelog of the emulator": "emulator/CHANGELOG.md"},
             ]
         }
     )
@@ -80,13 +95,15 @@ def configuration() -> str:
     return CONFIGURATION.read_text(encoding="utf-8").replace("nav = []", f"nav = {nav}")
 
 
-def build(folder: Path) -> int:
+def build(folder: Path, sample: Path, reference: Path) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     lay_out(folder / "pages")
+    shutil.copytree(sample, folder / "pages" / "docs" / "explore-sample")
+    shutil.copyfile(reference, folder / "pages" / REFERENCE)
     folder.joinpath("zensical.toml").write_text(configuration(), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     return subprocess.run(command, cwd=folder).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(build(Path(sys.argv[1])))
+    sys.exit(build(*map(Path, sys.argv[1:])))

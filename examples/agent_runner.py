@@ -3,7 +3,7 @@
     python examples/agent_runner.py --fresh     starts a conversation
     python examples/agent_runner.py             continues it, and shows what was stored
 
-`make demo` runs both. If GOOGLE_API_KEY is set, a real model answers, otherwise a scripted one.
+If GOOGLE_API_KEY is set, a real model answers, otherwise a scripted one.
 """
 
 from __future__ import annotations

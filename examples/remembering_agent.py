@@ -3,7 +3,7 @@
     python examples/remembering_agent.py --fresh    a first session, which becomes memory
     python examples/remembering_agent.py            a new session, days later, in a new process
 
-`make demo` runs both. The model is scripted: it can only say what ADK shows it.
+The model is scripted: it can only say what ADK shows it.
 """
 
 from __future__ import annotations

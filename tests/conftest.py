@@ -1,10 +1,15 @@
 """Fixtures that every suite may use.
 
+cosmos            the store of the test: an emulator in memory, or the account that
+                  COSMOS_TEST_ENDPOINT names (tests/support/cosmos.py)
+open_service      opens session services on it, and closes them when the test is over
+raw               its documents, without a service
 emulator          a fresh emulator in memory, with its faults and its request log
-open_service      opens services on one store: that emulator, or the account that
-                  COSMOSDB_ENDPOINT names; closes them all when the test is over
 later             lets time pass, for that emulator and for the service
-connect_…         how to make a service: embedded, over HTTP, on COSMOSDB_ENDPOINT
+connect_…         how to make a service: embedded, over HTTP
+
+A test that asks for `emulator` or `later` does not run on an endpoint. What else an endpoint may
+lack, a test says by a mark: @pytest.mark.needs("charges").
 """
 
 from __future__ import annotations
@@ -18,8 +23,11 @@ import pytest
 from hypothesis import settings
 
 from cosmos_emulator import Emulator
+from cosmos_emulator.serving import serving
+from tests.support.cosmos import Cosmos, Endpoint, embedded, outside
+from tests.support.endpoint_run import EndpointRun
 from tests.support.figures import record
-from tests.support.serving import serving
+from tests.support.raw import Raw
 
 if TYPE_CHECKING:
     from cosmosservice import CosmosSessionService
@@ -40,6 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "claims(*names): run only on the stores that claim all of these"
     )
+    config.addinivalue_line("markers", "needs(*names): run only on a store that has all of these")
+    if (endpoint := Endpoint.from_environment()) is not None:
+        config.pluginmanager.register(EndpointRun(endpoint, config))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -92,19 +103,31 @@ def connect_http(http_emulator: tuple[str, str]) -> Connect:
 
 
 @pytest.fixture
-def connect_endpoint() -> Connect:
-    """Services on the account that the environment names."""
-    from cosmosservice import CosmosSessionService
-
-    return CosmosSessionService
+def shares_containers() -> bool:
+    """Whether the test's names are its own, so that its documents may lie among others."""
+    return False
 
 
 @pytest.fixture
-async def open_service(request: pytest.FixtureRequest) -> Any:
-    """`open_service(**options)`: one more service on the same data, like another process."""
-    from tests.support.stores import CosmosStore
+def cosmos(request: pytest.FixtureRequest, shares_containers: bool) -> Iterator[Cosmos]:
+    """The store of one test."""
+    endpoint = Endpoint.from_environment()
+    if endpoint is None:
+        store = embedded(request.getfixturevalue("emulator"))
+    else:
+        store = outside(endpoint, own=not shares_containers)
+    with store as made:
+        yield made
 
-    kind = "endpoint" if os.environ.get("COSMOSDB_ENDPOINT") else "embedded"
-    store = CosmosStore(request.getfixturevalue(f"connect_{kind}"))
-    yield store.open
-    await store.close()
+
+@pytest.fixture
+async def open_service(cosmos: Cosmos) -> Any:
+    """`open_service(**options)`: one more service on the same data, like another process."""
+    yield cosmos.sessions
+    await cosmos.close()
+
+
+@pytest.fixture
+def raw(cosmos: Cosmos) -> Raw:
+    """The documents of the sessions, without a service."""
+    return cosmos.raw()

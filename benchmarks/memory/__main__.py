@@ -1,6 +1,6 @@
 """Measures how well memories are found, and writes the tables into docs/memory.md.
 
-python -m benchmarks.memory [--print]
+python -m benchmarks.memory [--print] [--locomo FILE] [--longmemeval FILE]
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 
 from benchmarks.memory.costs import Cost, costs
 from benchmarks.memory.material import USERS, User, users
-from benchmarks.memory.measure import Answered, measure, of_half, score
-from benchmarks.memory.peers import ABLATIONS, PEERS
+from benchmarks.memory.measure import Answered, by_session, measure, of_half, score
+from benchmarks.memory.peers import ABLATIONS, peers
+from benchmarks.memory.public import locomo, longmemeval
 from cosmosservice.memory.words import terms_of, words_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "memory.md"
@@ -25,23 +26,39 @@ _PART = re.compile(r"(<!-- measured: ([\w-]+) -->\n).*?(<!-- end of measured -->
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="How well memories are found.")
     parser.add_argument("--print", action="store_true", help="only print the tables")
+    parser.add_argument("--locomo", type=Path, help="locomo10.json")
+    parser.add_argument(
+        "--longmemeval", type=Path, help="longmemeval_s.json or another of its files"
+    )
+    parser.add_argument("--only-public", action="store_true", help="measure only the given files")
     options = parser.parse_args(arguments)
-    parts = asyncio.run(_tables(users()))
+    parts = {} if options.only_public else asyncio.run(_tables(users()))
+    for name, path, read in (
+        ("locomo", options.locomo, locomo),
+        ("longmemeval", options.longmemeval, longmemeval),
+    ):
+        if path is not None:
+            parts |= asyncio.run(_public(name, read(path)))
     for name, table in parts.items():
         print(f"{name}\n\n{table}\n")
     if not options.print:
         text = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(
-            _PART.sub(lambda found: f"{found[1]}{parts[found[2]]}\n{found[3]}", text),
+            _PART.sub(
+                lambda found: (
+                    f"{found[1]}{parts[found[2]]}\n{found[3]}" if found[2] in parts else found[0]
+                ),
+                text,
+            ),
             encoding="utf-8",
         )
     return 0
 
 
 async def _tables(everybody: Sequence[User]) -> dict[str, str]:
-    peers = {name: await measure(opened, everybody) for name, opened in PEERS.items()}
+    asked = {name: await measure(opened, everybody) for name, opened in peers().items()}
     ours = {name: await measure(opened, everybody) for name, opened in ABLATIONS.items()}
-    reported = {name: of_half(answered, "report") for name, answered in peers.items()}
+    reported = {name: of_half(answered, "report") for name, answered in asked.items()}
     without = {name: of_half(answered, "report") for name, answered in ours.items()}
     return {
         "found": _table("service", reported, _columns()),
@@ -51,6 +68,51 @@ async def _tables(everybody: Sequence[User]) -> dict[str, str]:
         "set": _described(everybody, next(iter(reported.values()))),
         "costs": _costs(await costs()),
     }
+
+
+async def _public(name: str, everybody: Sequence[User]) -> dict[str, str]:
+    """By turn and by session, and by category, on all conversations and on those that were not
+    used for tuning."""
+    session_of = {
+        event.id: session.id
+        for user in everybody
+        for session in user.sessions
+        for event in session.events
+    }
+    turns = {each: await measure(opened, everybody) for each, opened in peers().items()}
+    sessions = {each: by_session(answered, session_of) for each, answered in turns.items()}
+    held_out = {each: of_half(answered, "report") for each, answered in turns.items()}
+    categories = sorted({q.category for user in everybody for q in user.questions})
+    return {
+        name: _table("by turn", turns, _depths()),
+        f"{name}-held-out": _table("by turn", held_out, _depths()),
+        f"{name}-by-session": _table("by session", sessions, _depths()),
+        f"{name}-by-category": _table("hit@10", turns, _of_categories(categories)),
+        f"{name}-whole-by-category": _table(
+            "all evidence@10", turns, _of_categories(categories, whole=True)
+        ),
+    }
+
+
+def _depths() -> dict[str, Column]:
+    def at(count: int, name: str) -> Column:
+        return lambda answered: f"{getattr(score(answered, count), name):.3f}"
+
+    columns = {f"hit@{count}": at(count, "hit") for count in (5, 10, 20)}
+    columns |= {f"recall@{count}": at(count, "recall") for count in (5, 10, 20)}
+    columns |= {f"all@{count}": at(count, "whole") for count in (10, 20)}
+    return columns | {"MRR@10": at(10, "mrr")}
+
+
+def _of_categories(categories: Sequence[str], *, whole: bool = False) -> dict[str, Column]:
+    def of(category: str) -> Column:
+        def tell(answered: list[Answered]) -> str:
+            found = score([each for each in answered if each.question.category == category])
+            return f"{found.whole if whole else found.hit:.3f} of {found.questions}"
+
+        return tell
+
+    return {category: of(category) for category in categories}
 
 
 def _costs(measured: Sequence[Cost]) -> str:
@@ -104,7 +166,7 @@ def _kinds(everybody: Sequence[User]) -> dict[str, Column]:
     }
 
     def shares(answered: Answered) -> bool:
-        words = set().union(*terms_of(answered.question.text))
+        words = set().union(*(term.said for term in terms_of(answered.question.text)))
         return any(
             not words.isdisjoint(words_of(texts[each] or "")) for each in answered.question.answers
         )

@@ -45,6 +45,7 @@ class Question:
     answers: frozenset[str]  # ids of events
     half: str
     language: str
+    category: str = ""
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from google.adk.memory import BaseMemoryService
@@ -13,12 +13,14 @@ from benchmarks.memory.peers import HITS, Open, event_id
 
 @dataclass(frozen=True)
 class Score:
-    """For a set of questions: the share with an answer among the first ten hits, the share of all
-    answers among them, and the mean reciprocal rank of the first answer."""
+    """For a set of questions and the first hits of each: the share with an answer among them, the
+    share of all answers among them, the share of questions with all their answers among them, and
+    the mean reciprocal rank of the first answer."""
 
     questions: int
     hit: float
     recall: float
+    whole: float
     mrr: float
 
 
@@ -45,32 +47,43 @@ async def measure(opened: Open, users: Sequence[User]) -> list[Answered]:
         for user in users:
             for session in user.sessions:
                 await service.add_session_to_memory(session)
-        for user in users:
             answered += await ask(service, user)
     return answered
 
 
-def score(answered: Iterable[Answered]) -> Score:
-    chosen = list(answered)
-    count = len(chosen)
-    ranks = [_rank(each) for each in chosen]
+def score(answered: Iterable[Answered], count: int = 10) -> Score:
+    """Of the first `count` hits."""
+    chosen = [(each.question.answers, each.found[:count]) for each in answered]
+    total = len(chosen) or 1
+    ranks = [
+        next((rank for rank, each in enumerate(found, 1) if each in answers), None)
+        for answers, found in chosen
+    ]
+    shares = [len(answers.intersection(found)) / len(answers) for answers, found in chosen]
     return Score(
-        questions=count,
-        hit=sum(rank is not None for rank in ranks) / count,
-        recall=sum(
-            len(each.question.answers.intersection(each.found)) / len(each.question.answers)
-            for each in chosen
-        )
-        / count,
-        mrr=sum(1 / rank for rank in ranks if rank is not None) / count,
+        questions=len(chosen),
+        hit=sum(rank is not None for rank in ranks) / total,
+        recall=sum(shares) / total,
+        whole=sum(share == 1 for share in shares) / total,
+        mrr=sum(1 / rank for rank in ranks if rank is not None) / total,
     )
 
 
-def _rank(answered: Answered) -> int | None:
-    for rank, found in enumerate(answered.found, 1):
-        if found in answered.question.answers:
-            return rank
-    return None
+def by_session(answered: Iterable[Answered], session_of: Mapping[str, str]) -> list[Answered]:
+    """The same, where any turn of the right session counts as found."""
+    made = []
+    for each in answered:
+        wanted = frozenset(session_of[answer] for answer in each.question.answers)
+        question = Question(
+            each.question.text,
+            wanted,
+            each.question.half,
+            each.question.language,
+            each.question.category,
+        )
+        found = tuple(dict.fromkeys(session_of[hit] for hit in each.found if hit in session_of))
+        made.append(Answered(question, found))
+    return made
 
 
 def of_half(answered: Iterable[Answered], half: str) -> list[Answered]:

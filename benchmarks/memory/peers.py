@@ -1,4 +1,4 @@
-"""The memory services that are measured, each asked for its first ten hits."""
+"""The memory services that are measured."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from google.adk.memory.base_memory_service import SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 
+from benchmarks.memory.local_model import LocalEmbedder, is_installed
 from cosmosservice import CosmosMemoryService
+from cosmosservice.memory.embedding import Embedder
 from cosmosservice.memory.ranking import WEIGHTS
 
-HITS = 10
+HITS = 20  # what each is asked for; InMemoryMemoryService returns ten
 
 Open = Callable[[], contextlib.AbstractAsyncContextManager[BaseMemoryService]]
 
 
 class PlainBm25(BaseMemoryService):
-    """Textbook BM25: lower-case words, the usual constants, the ten best."""
+    """Textbook BM25: lower-case words, the usual constants, the best HITS."""
 
     def __init__(self) -> None:
         self._entries: dict[str, list[tuple[str, Counter[str]]]] = {}
@@ -75,12 +77,12 @@ async def sqlite() -> AsyncIterator[BaseMemoryService]:
         await service.close()
 
 
-def cosmos(**weights: float) -> Open:
-    """Our service, optionally with other weights."""
+def cosmos(embedder: Embedder | None = None, **weights: float) -> Open:
+    """Our service, optionally with a model or with other weights."""
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncIterator[BaseMemoryService]:
-        service = CosmosMemoryService.embedded(results=HITS)
+        service = CosmosMemoryService.embedded(results=HITS, embedder=embedder)
         service._stores._weights = dataclasses.replace(WEIGHTS, **weights)  # type: ignore[attr-defined]
         async with service:
             yield service
@@ -100,22 +102,28 @@ def without(name: str, replacement: Any) -> Open:
     return opened
 
 
-PEERS: dict[str, Open] = {
-    "InMemoryMemoryService": in_memory,
-    "SqliteMemoryService": sqlite,
-    "plain BM25": plain_bm25,
-    "CosmosMemoryService": cosmos(),
-}
+def peers() -> dict[str, Open]:
+    """All that are compared; with the small model if it is installed."""
+    found: dict[str, Open] = {
+        "InMemoryMemoryService": in_memory,
+        "SqliteMemoryService": sqlite,
+        "plain BM25": plain_bm25,
+        "CosmosMemoryService": cosmos(),
+    }
+    if is_installed():
+        found["CosmosMemoryService, all-MiniLM-L6-v2"] = cosmos(LocalEmbedder())
+    return found
+
 
 ABLATIONS: dict[str, Open] = {
     "everything": cosmos(),
-    "neighbours lend nothing": cosmos(answer=0, next=0, previous=0, second=0),
-    "questions lend no more than others": cosmos(answer=WEIGHTS.next),
+    "neighbours lend nothing": cosmos(previous=0, next=0, second=0),
+    "answers are not found": cosmos(well=math.inf),
+    "length does not count": cosmos(length=0),
     "words instead of stems": without("languages.stem", lambda word, language: word),
     "stop words count": without("languages.stop_words_of", lambda language: frozenset()),
-    "accents count": without("words.fold", lambda word: word),
     "no pairs of characters": without("words._pairs", lambda run: [run]),
-    "authors do not count": cosmos(author=0),
+    "authors count no more than words": cosmos(author=1),
 }
 
 

@@ -45,7 +45,7 @@ async def one_append(
             lane = Append(peer, await stand.session(peer, PAST), scopes)
             for _ in range(3):  # warm-up: connections, prepared statements
                 await lane()
-            traffic = await stand.count(peer.port, lane.append, peer.settle)
+            traffic = await stand.count(peer.port, lane.append, peer.drain)
             if peer.port:
                 trips[label], sent[label] = traffic.round_trips, size(traffic.up)
             lanes[label] = lane

@@ -93,7 +93,7 @@ async def many_appends(stand: Stand, peer: Peer, each: int, caught_up: list[floa
         start = clock()
         await asyncio.gather(*(appends(*pair) for pair in zip(sessions, new, strict=True)))
         spent = clock() - start
-        await peer.settle()
+        await peer.drain()
         caught_up.append(clock() - start)
         return spent
 
@@ -167,15 +167,15 @@ async def cpu(stand: Stand) -> Result:
     }
     for work in lanes.values():
         await cpu_of(work, times)
-    await peer.settle()
+    await peer.drain()
     peer.charges.clear()
     seen: dict[str, list[float]] = {name: [] for name in lanes}
     with uncollected():
         for _ in range(rounds):
             for name, work in lanes.items():
                 seen[name].append(await cpu_of(work, times))
-    await peer.settle()
-    await on_thread.settle()
+    await peer.drain()
+    await on_thread.drain()
     costs = {name: statistics.median(of_one) for name, of_one in seen.items()}
     sent = Counter(charge.request for charge in peer.charges)
     sent_each = {name: sent[name] / (rounds * times) for name in sdk}

@@ -11,6 +11,7 @@ from benchmarks.material import history
 from benchmarks.results import Result, Target, size
 from benchmarks.servers import scratch
 from benchmarks.stand import IN_PROCESS, Stand
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.store.store import SessionStore
 
 EVENTS = 1000
@@ -23,7 +24,7 @@ async def cached(peer: InProcess) -> int:
     async def look(store: SessionStore) -> int:
         return store.cache.bytes
 
-    return await peer.service.in_store("measure", look)
+    return await peer.service.in_store(Unbounded("measure"), look)
 
 
 async def memory(stand: Stand) -> Result:

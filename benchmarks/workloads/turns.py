@@ -54,7 +54,7 @@ async def turn(stand: Stand) -> Result:
                 for session_id in sessions:
                     await peer.get(session_id)
             lane = Turn(peer, iter(sessions))
-            traffic = await stand.count(peer.port, lane.turn, peer.settle)
+            traffic = await stand.count(peer.port, lane.turn, peer.drain)
             trips[label] = str(traffic.round_trips) if peer.port else "none"
             lanes[label] = lane
         at[round_trip] = await compare(lanes, stand.effort)

@@ -1,4 +1,4 @@
-"""Places in a container's change feed.
+"""Where to continue in a container's change feed.
 
 The SDK reads all ranges in turn, with one continuation that names them all. This package reads each
 range separately, because the numbers of changes (`_lsn`) can be compared only within a range. The
@@ -40,7 +40,7 @@ class FeedStart:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedPoint:
+class FeedContinuation:
     """Where to continue: in one range of the container with this `_rid`."""
 
     container: str
@@ -50,7 +50,7 @@ class FeedPoint:
         bounds = _bounds(self.range.low, self.range.high)
         if self.range.token is None:
             return {"start_time": "Beginning", "feed_range": {"Range": bounds}}
-        place = {
+        continuation = {
             "v": "v2",
             "containerRid": self.container,
             "mode": "LatestVersion",
@@ -62,21 +62,21 @@ class FeedPoint:
                 "Range": bounds,
             },
         }
-        return {"continuation": base64.b64encode(json.dumps(place).encode()).decode()}
+        return {"continuation": base64.b64encode(json.dumps(continuation).encode()).decode()}
 
 
 def _bounds(low: str, high: str) -> dict[str, Any]:
     return {"min": low, "max": high, "isMinInclusive": True, "isMaxInclusive": False}
 
 
-def points(continuation: str) -> list[FeedPoint]:
+def continuations(continuation: str) -> list[FeedContinuation]:
     """The ranges of a continuation of the SDK. A page belongs to the last one. There are several at
     the beginning and after a split."""
-    place = json.loads(base64.b64decode(continuation))
+    found = json.loads(base64.b64decode(continuation))
     return [
-        FeedPoint(
-            place["containerRid"],
+        FeedContinuation(
+            found["containerRid"],
             FeedRange(each["range"]["min"], each["range"]["max"], each["token"]),
         )
-        for each in place["continuation"]["continuation"]
+        for each in found["continuation"]["continuation"]
     ]

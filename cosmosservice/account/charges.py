@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
 
+from cosmosservice.hosting.operation import Background
+
+# Accounts without priority-based execution ignore it.
+_PRIORITY = "x-ms-cosmos-priority-level"
+
 # The operation that sends requests, for charges and messages.
 current_operation: ContextVar[str] = ContextVar("current_operation", default="connect")
 
@@ -26,7 +31,8 @@ def operation_named(name: str) -> Iterator[None]:
 
 def note_sent(request: Any) -> None:
     """An HTTP request is about to be sent."""
-    del request
+    if isinstance(current_operation.get(), Background):
+        request.http_request.headers[_PRIORITY] = "Low"
     answers = answers_so_far.get()
     if answers is not None:
         answers.append(0)
@@ -36,8 +42,8 @@ def note_answer(response: Any) -> None:
     """An HTTP request was answered: the last one, unless the SDK sent several at once."""
     answers = answers_so_far.get()
     if answers and 0 in answers:
-        place = len(answers) - 1 - answers[::-1].index(0)
-        answers[place] = response.http_response.status_code
+        last = len(answers) - 1 - answers[::-1].index(0)
+        answers[last] = response.http_response.status_code
 
 
 class RequestCharge(NamedTuple):

@@ -15,7 +15,7 @@ import hashlib
 import hmac
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from cosmosservice.account.container import Container, Document
@@ -127,6 +127,17 @@ async def store(container: Container, documents: Iterable[Document]) -> None:
             await container.create(document)
 
     await together(*map(create, documents))
+
+
+async def upload(
+    container: Container, raw: bytes, make: Callable[[int, str], Document], ttl: int | None
+) -> Document:
+    """Stores a text as the documents that `make` makes of each chunk's number and data. Returns
+    its description."""
+    packed = await pack(raw)
+    extra = {} if ttl is None else {"ttl": ttl}
+    await store(container, [make(*each) | extra for each in enumerate(packed)])
+    return describe(raw, packed)
 
 
 async def load(container: Container, ids: Sequence[str], partition: str, description: Any) -> bytes:

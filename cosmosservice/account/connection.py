@@ -15,7 +15,7 @@ from cosmosservice.account.charges import Observer, note_answer, note_sent
 from cosmosservice.account.container import Container
 from cosmosservice.account.credentials import asynchronous, default_credential
 from cosmosservice.account.definitions import ContainerDefinition
-from cosmosservice.account.failures import Failure
+from cosmosservice.account.failures import Failure, NotFound
 from cosmosservice.account.files import explained
 from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.provisioning import (
@@ -23,9 +23,12 @@ from cosmosservice.account.provisioning import (
     container_properties,
     create_container,
     create_database,
+    enforces_unique_key,
+    repeated,
     update_container,
 )
 from cosmosservice.account.quiet import quiet_http_log
+from cosmosservice.account.retries import REQUEST
 from cosmosservice.account.server_clock import ServerClock
 from cosmosservice.errors import (
     ConfigurationError,
@@ -33,6 +36,7 @@ from cosmosservice.errors import (
     MultipleWriteRegionsError,
     UnavailableError,
 )
+from cosmosservice.hosting.deadline import remaining
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient, DatabaseProxy
@@ -130,11 +134,18 @@ class Connection:
     async def existing_container(
         self, definition: ContainerDefinition, name: str
     ) -> Container | None:
-        """The container; None if it does not exist. It is neither created nor verified."""
-        try:
-            return await self._known(definition, name, self.container_properties(name))
-        except ContainerMismatchError:
-            return None
+        """The container; None if it does not exist. It is neither created nor verified. Asked for
+        in the middle of an operation, which a transient failure must not end."""
+        for attempt in REQUEST:
+            await REQUEST.pause(attempt)
+            try:
+                return await self._known(definition, name, self.container_properties(name))
+            except ContainerMismatchError:
+                return None
+            except UnavailableError:
+                if REQUEST.is_last(attempt) or not remaining():
+                    raise
+        raise AssertionError("The last attempt returns or raises.")
 
     async def _known(
         self, definition: ContainerDefinition, name: str, first: Coroutine[Any, Any, Any]
@@ -144,7 +155,7 @@ class Connection:
         try:
             async with asyncio.timeout(self._settings.timeout):
                 await first
-                await found.become_known()
+                await found.learn_resource_id()
         except ConfigurationError:
             raise
         except Exception as error:
@@ -159,10 +170,15 @@ class Connection:
             return
         if ensure == "create":
             if not self._has_database:
-                await create_database(self._client, self._settings.database)
+                await repeated(lambda: create_database(self._client, self._settings.database))
                 self._has_database = True
-            await create_container(self._database, name, definition)
-        check_container(name, definition, await self.container_properties(name))
+            await repeated(lambda: create_container(self._database, name, definition))
+        properties = await self.container_properties(name)
+        hidden = definition.unique_key is not None and "uniqueKeyPolicy" not in properties
+        # Some emulators do not show it, so it is tried.
+        if hidden and await enforces_unique_key(self._database, name, definition):
+            properties = {**properties, "uniqueKeyPolicy": definition.unique_key_policy}
+        check_container(name, definition, properties)
 
     @property
     def _may_create(self) -> bool:
@@ -209,6 +225,16 @@ class Connection:
             problem = self._explained(Failure(error))
         raise problem
 
+    async def drop_database(self) -> None:
+        """Deletes the database with everything in it, if it exists."""
+        try:
+            await self._client.delete_database(self._settings.database)
+            return
+        except Exception as error:
+            problem = self._explained(Failure(error))
+        if not isinstance(problem, NotFound):
+            raise problem
+
     @property
     def leaves_remnants(self) -> bool:
         """Whether erased data stays in a file until `erase_remnants`."""
@@ -235,8 +261,8 @@ class Connection:
         account = await self.properties()
         if account.multiple_write_regions and not self._options.allow_multiple_write_regions:
             raise MultipleWriteRegionsError(
-                "The account accepts writes in several regions. Two regions could accept the same"
-                " place in a session's log, and one event would be lost by last-writer-wins."
+                "The account accepts writes in several regions. Two regions could give one sequence"
+                " number to two events, and one event would be lost by last-writer-wins."
                 " Use an account with one write region, or, if all writers of a session are"
                 " certain to use the same region, pass allow_multiple_write_regions=True."
             )

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cosmosservice.account.change_feed import FeedPoint, FeedStart, points
-from cosmosservice.account.charges import Observer, operation_named
+from cosmosservice.account.change_feed import FeedContinuation, FeedStart, continuations
+from cosmosservice.account.charges import Observer, current_operation, operation_named
 from cosmosservice.account.failures import BatchRefused, NotFound, PreconditionFailed
+from cosmosservice.account.retries import REQUEST
 from cosmosservice.account.sending import Sender, total_charge
+from cosmosservice.errors import StorageError
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import ContainerProxy
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 _PAGE = 1_000  # results per page across partitions
+# Results per page of one partition: more than the 4 MB of a page usually hold. Not -1, which means
+# as many as fit: not every emulator knows it.
+_WHOLE_PAGE = 5_000
 _CONTINUATION = "x-ms-continuation"
+_RANGE = "x-ms-documentdb-partitionkeyrangeid"
 _IMPOSSIBLE_ETAG = '"00000000-0000-0000-0000-000000000000"'
 
 
@@ -67,7 +74,7 @@ class Container:
         self._sender = Sender(proxy.id, observer, clock)
         self.name = proxy.id
 
-    async def become_known(self) -> None:
+    async def learn_resource_id(self) -> None:
         """Reads once, before anything is written.
 
         The SDK stores session tokens by the resource id of the container, which it learns from a
@@ -144,9 +151,9 @@ class Container:
         ranges = [each async for each in self._proxy.read_feed_ranges()]
         while ranges:
             partition = secrets.token_hex(8)
-            place = await self._proxy.feed_range_from_partition_key(partition)
+            own = await self._proxy.feed_range_from_partition_key(partition)
             for each in ranges:
-                if await self._proxy.is_feed_range_subset(each, place):
+                if await self._proxy.is_feed_range_subset(each, own):
                     await self.probe("probe", partition)
                     ranges.remove(each)
                     break
@@ -208,12 +215,22 @@ class Container:
             found += page
         return found
 
+    async def count(
+        self, text: str, parameters: Mapping[str, Any], partition: str | None = None
+    ) -> int:
+        """The sum of the numbers that a query returns, one for each range."""
+        found: list[Any] = await self.query(text, parameters, partition)
+        # Some emulators wrap each in an object.
+        return sum(next(iter(n.values())) if isinstance(n, dict) else n for n in found)
+
     async def pages(
         self, text: str, parameters: Mapping[str, Any], partition: str
     ) -> AsyncIterator[list[Document]]:
         """Results of one partition, page by page: 4 MB each, one round trip each."""
         seen: list[Mapping[str, str]] = []  # of one page; several if the first were empty
-        pager = self._pager(text, parameters, seen, max_item_count=-1, partition_key=partition)
+        pager = self._pager(
+            text, parameters, seen, max_item_count=_WHOLE_PAGE, partition_key=partition
+        )
         page: list[Document] | None = []
 
         async def send(charged: Any) -> None:
@@ -255,26 +272,32 @@ class Container:
         return found
 
     async def changes(
-        self, place: FeedStart | FeedPoint, count: int
-    ) -> tuple[list[Document], list[FeedPoint]]:
+        self, since: FeedStart | FeedContinuation, count: int
+    ) -> tuple[list[Document], list[FeedContinuation]]:
         """Up to `count` changed documents in their newest version, in the order of the changes,
-        and the points from which to continue, one per range. The page comes from the last of these
+        and the continuations, one per range. The page comes from the last of these
         ranges. There are several at the beginning, and after a range was split.
 
-        If there are no documents, no range has anything new. Raises ValueError if the place is in
+        If there are no documents, no range has anything new. Raises ValueError if `since` is in
         another container, even one that had the same name.
         """
         page: list[Document] = []
         seen: list[Mapping[str, str]] = []
 
         def hook(headers: Mapping[str, str], _: Any) -> None:
+            # Without it, the SDK would read the first page for ever.
+            if "etag" not in headers:
+                raise StorageError(
+                    f"{current_operation.get()}: the change feed of container {self.name!r} cannot"
+                    " be read: the server does not say how far it was read (no etag)."
+                )
             seen.append(headers)
 
         async def send(charged: Any) -> None:
             seen.clear()
             page.clear()
             found = self._proxy.query_items_change_feed(
-                max_item_count=count, response_hook=hook, **place.options()
+                max_item_count=count, response_hook=hook, **since.options()
             )
             with contextlib.suppress(StopAsyncIteration):  # nothing new
                 page.extend([item async for item in await anext(found.by_page())])
@@ -282,7 +305,7 @@ class Container:
 
         await self._sender.send("change feed", send)
         # The SDK puts its continuation into the headers of the last answer.
-        return page, points(seen[-1]["etag"])
+        return page, continuations(seen[-1]["etag"])
 
     def _pager(
         self,
@@ -291,10 +314,22 @@ class Container:
         seen: list[Mapping[str, str]],
         **options: Any,
     ) -> AsyncIterator[AsyncIterator[Document]]:
-        """Puts the headers of every answer into `seen`."""
+        """Puts the headers of every answer into `seen`. Raises StorageError if the pages never
+        end, as those of an emulator whose last page leads back to the first."""
+        tokens: Counter[tuple[str, str]] = Counter()
 
         def hook(headers: Mapping[str, str], _: Any) -> None:
             seen.append(headers)
+            if token := headers.get(_CONTINUATION):
+                pair = headers.get(_RANGE, ""), token
+                tokens[pair] += 1
+                # An answer may have come once for each attempt.
+                if tokens[pair] > REQUEST.attempts:
+                    raise StorageError(
+                        f"{current_operation.get()}: the query in container {self.name!r} does not"
+                        " end: the server returns the same pages again and again. Nothing was"
+                        " stored by this request."
+                    )
 
         named = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
         found = self._proxy.query_items(text, parameters=named, response_hook=hook, **options)

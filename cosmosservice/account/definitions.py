@@ -25,7 +25,6 @@ class ContainerDefinition:
     unique_key: str | None = None  # a path; fixed when the container is created
     # Both are fixed when the container is created, and need a capability of the account.
     vector_embedding_policy: Mapping[str, Any] | None = field(default=None, hash=False)
-    full_text_policy: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
     def default_name(self) -> str:
@@ -51,8 +50,6 @@ class ContainerDefinition:
             found["uniqueKeyPolicy"] = self.unique_key_policy
         if self.vector_embedding_policy is not None:
             found["vectorEmbeddingPolicy"] = self.vector_embedding_policy
-        if self.full_text_policy is not None:
-            found["fullTextPolicy"] = self.full_text_policy
         return found
 
     @property
@@ -67,8 +64,12 @@ class ContainerDefinition:
 
     def wrong_partition_key(self, properties: Mapping[str, Any]) -> str | None:
         """The partition key of a container that cannot be used, as text."""
-        paths = list(properties.get("partitionKey", {}).get("paths", []))
-        return None if paths == [self.partition_key] else ", ".join(paths) or "(none)"
+        key = properties.get("partitionKey", {})
+        paths = list(key.get("paths", []))
+        if paths != [self.partition_key]:
+            return ", ".join(paths) or "(none)"
+        # Version 1 tells values apart by their first 101 bytes only.
+        return f"{paths[0]} of version 1" if key.get("version") == 1 else None
 
     def advice(self, properties: Mapping[str, Any]) -> list[str]:
         """The differences from this definition with which the service still works: one sentence

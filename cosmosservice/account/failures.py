@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cosmosservice.account.charges import current_operation
+from cosmosservice.account.refusals import quoted, refusal_of
 from cosmosservice.errors import (
     AuthenticationError,
     ContainerMismatchError,
@@ -43,9 +44,9 @@ class NotFound(Exception):
 class BatchRefused(Exception):
     """One write of a transaction was refused, so none was applied."""
 
-    def __init__(self, place: int, status: int) -> None:
+    def __init__(self, number: int, status: int) -> None:
         super().__init__()
-        self.place = place  # of that write, from 0
+        self.number = number  # of that write, from 0
         self.status = status  # 404, 409 or 412
 
 
@@ -96,6 +97,7 @@ class Failure:
             return ContainerMismatchError(
                 f"{what} found no such database or container. {outcome}"
                 " Create it with `cosmosservice init`, or pass ensure='create'."
+                f" Azure's answer: {quoted(self._answer)}"
             )
         if status == 413:
             return TooLargeError(f"{what} was refused: the document has more than 2 MB.")
@@ -106,10 +108,13 @@ class Failure:
                 status=status,
             )
         if status in (401, 403):
+            why = refusal_of(self._answer)
+            said = quoted(self._answer)
             return AuthenticationError(
-                f"{what} was refused ({status}): the key or the identity is not accepted, or may"
-                f" not do this. {outcome}",
+                f"{what} was refused ({status}): {why.reason}. {outcome}"
+                + (f" Azure's answer: {said}" if said else ""),
                 status=status,
+                advice=why.advice,
             )
         if self.throttled:
             return ThrottledError(
@@ -153,7 +158,11 @@ class Failure:
             error = error.__cause__ or error.__context__
 
     @property
+    def _answer(self) -> str:
+        return str(getattr(self._error, "message", "") or self._error).strip()
+
+    @property
     def message(self) -> str:
         """The first line of the SDK's message."""
-        text = str(getattr(self._error, "message", "") or self._error).strip()
+        text = self._answer
         return text.splitlines()[0][:300] if text else type(self._error).__name__

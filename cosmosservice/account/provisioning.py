@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cosmosservice.account.definitions import ContainerDefinition
-from cosmosservice.errors import ContainerMismatchError
+from cosmosservice.account.failures import Failure
+from cosmosservice.account.retries import REQUEST
+from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 
 if TYPE_CHECKING:
     from azure.cosmos.aio import CosmosClient, DatabaseProxy
@@ -27,16 +30,15 @@ async def create_container(
     database: DatabaseProxy, name: str, definition: ContainerDefinition
 ) -> None:
     from azure.cosmos import PartitionKey
-    from azure.cosmos.exceptions import CosmosResourceExistsError
+    from azure.cosmos.exceptions import CosmosHttpResponseError, CosmosResourceExistsError
 
     policies: dict[str, Any] = {}
     if definition.unique_key is not None:
         policies["unique_key_policy"] = definition.unique_key_policy
     if definition.vector_embedding_policy is not None:
         policies["vector_embedding_policy"] = dict(definition.vector_embedding_policy)
-    if definition.full_text_policy is not None:
-        policies["full_text_policy"] = dict(definition.full_text_policy)
-    with contextlib.suppress(CosmosResourceExistsError):  # another process was faster
+    refused: str | None = None
+    try:
         await database.create_container_if_not_exists(
             name,
             PartitionKey(definition.partition_key),
@@ -44,6 +46,69 @@ async def create_container(
             default_ttl=definition.default_ttl,
             **policies,
         )
+    except CosmosResourceExistsError:
+        pass  # another process was faster
+    except CosmosHttpResponseError as error:
+        if error.status_code != 400 or definition.vector_embedding_policy is None:
+            raise
+        refused = str(error.message or "")
+    if refused is not None:
+        raise ConfigurationError(_without_vectors(name, refused))
+
+
+def _without_vectors(name: str, answer: str) -> str:
+    """Why Azure refuses a container with a vector policy, and what to do."""
+    refused = f"Cosmos DB does not create container {name!r} with a vector policy: "
+    if "shared throughput" in answer:
+        return refused + (
+            "its database has shared throughput. Create the container with throughput of its own"
+            " (deploy/database.bicep with vectorDimensions does), name another database, or use"
+            " no embedder."
+        )
+    return refused + (
+        "the account lacks the capability, or does not accept these dimensions. Enable it (it"
+        " takes some minutes) with az cosmosdb update --name ACCOUNT --resource-group GROUP"
+        " --capabilities EnableNoSQLVectorSearch, naming EnableServerless too if the account has"
+        " it: the list replaces the old one. Or use no embedder."
+    )
+
+
+async def repeated(create: Callable[[], Awaitable[None]]) -> None:
+    """Creates again after a failure that may pass. Where two processes create the same thing at
+    once, some emulators answer one of them with 500."""
+    for attempt in REQUEST:
+        await REQUEST.pause(attempt)
+        try:
+            return await create()
+        except Exception as error:
+            if not Failure(error).transient or REQUEST.is_last(attempt):
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def enforces_unique_key(
+    database: DatabaseProxy, name: str, definition: ContainerDefinition
+) -> bool:
+    """Whether a second document with the same unique key is refused. Both expire in a minute, and
+    are removed at once."""
+    from azure.cosmos.exceptions import CosmosResourceExistsError, CosmosResourceNotFoundError
+
+    assert definition.unique_key is not None
+    proxy, mark = database.get_container_client(name), secrets.token_hex(8)
+    partition = f"unique key {mark}"
+    fields = {definition.partition_key: partition, definition.unique_key: mark}
+    same = {path.removeprefix("/"): value for path, value in fields.items()} | {"ttl": 60}
+    ids = [f"{mark} {number}" for number in range(2)]
+    try:
+        for each in ids:
+            await proxy.create_item({"id": each, **same}, no_response=True)
+    except CosmosResourceExistsError:
+        return True
+    finally:
+        for each in ids:
+            with contextlib.suppress(CosmosResourceNotFoundError):
+                await proxy.delete_item(each, partition)
+    return False
 
 
 async def update_container(
@@ -89,8 +154,8 @@ def check_container(
     if wrong is not None:
         raise ContainerMismatchError(
             f"Container {name!r} has the partition key {wrong}; the service needs"
-            f" {definition.partition_key}, which is fixed at creation. Name another container, or"
-            " create this one again."
+            f" {definition.partition_key} of version 2, which is fixed at creation. Name"
+            " another container, or create this one again."
         )
     if definition.wrong_unique_key(properties):
         raise ContainerMismatchError(

@@ -6,15 +6,21 @@ import os
 import weakref
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from typing_extensions import Unpack
 
-from cosmosservice.account.account import CosmosAccount, ServiceStores, Store
-from cosmosservice.account.options import OwnAccountOptions
+from cosmosservice.account.account import CosmosAccount
+from cosmosservice.account.options import AccountOptions, check_names
 from cosmosservice.account.settings import Settings
 from cosmosservice.errors import ConfigurationError
+from cosmosservice.hosting.concurrency import outlast
 from cosmosservice.hosting.forks import ForkSafeLock
+from cosmosservice.hosting.operation import Operation
+from cosmosservice.hosting.resources import Store, StoreFactory
+
+if TYPE_CHECKING:
+    from cosmosservice.account.connection import Connection
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Store)
@@ -24,17 +30,18 @@ class AccountService(Generic[S]):
     """A service that keeps its data on a CosmosAccount, its own or a shared one."""
 
     _account: CosmosAccount
-    _stores: ServiceStores[S]
+    _stores: StoreFactory[Connection, S]
     _owns_account: bool
 
     def _take_account(
         self,
         account: CosmosAccount | None,
         containers: Mapping[str, str | None],
-        **options: Unpack[OwnAccountOptions],
+        **options: Unpack[AccountOptions],
     ) -> Settings:
         """Takes the given account, or makes one with these options. Returns the settings, which
         name the service's containers."""
+        check_names(self, options)
         self._owns_account = account is None
         if account is None:
             self._account, settings = _own_account(options, containers)
@@ -80,18 +87,23 @@ class AccountService(Generic[S]):
 
     async def in_store(
         self,
-        operation: str,
+        operation: Operation,
         work: Callable[[S], Coroutine[Any, Any, T]],
         *,
-        grace: float | None = None,
+        outlasts: bool = False,
     ) -> T:
-        """Awaits `work(store)` where the account lives, as the operation of this name. For the
-        service itself and for tools of this package: the interface of a store may change."""
-        return await self._account.run(self._stores, operation, work, grace=grace)
+        """Awaits `work(store)` where the account lives, as this operation. For the service itself
+        and for tools of this package: the interface of a store may change.
+
+        Cancelling the caller cancels the work. With `outlasts` the work goes on, and the caller
+        waits a moment for its end before the cancellation is passed on.
+        """
+        started = self._account.start(self._stores, operation, work)
+        return await (outlast(started) if outlasts else started)
 
 
 def _own_account(
-    options: OwnAccountOptions, containers: Mapping[str, str | None]
+    options: AccountOptions, containers: Mapping[str, str | None]
 ) -> tuple[CosmosAccount, Settings]:
     if options.get("client") is not None:
         account = CosmosAccount(**options)
@@ -113,7 +125,7 @@ _shared: weakref.WeakValueDictionary[Hashable, CosmosAccount] = weakref.WeakValu
 _guard = ForkSafeLock()
 
 
-def _shared_account(settings: Settings, options: OwnAccountOptions) -> CosmosAccount:
+def _shared_account(settings: Settings, options: AccountOptions) -> CosmosAccount:
     """One account for all services that name the same database in the same way. ADK's commands make
     a session, a memory and an artifact service from three URIs."""
     path = settings.embedded_path

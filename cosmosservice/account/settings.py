@@ -24,7 +24,7 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import (
@@ -42,6 +42,7 @@ from cosmosservice.errors import ConfigurationError
 EMBEDDED = "embedded:"
 EMBEDDED_DATABASE = "adk"
 PREFIX = "COSMOSDB_"
+REMEMBER: Final = "remember"  # an option of the URI of sessions
 URI_SHAPE = "cosmosdb://<account>.documents.azure.com/<database> or cosmosdb://embedded/<file>"
 ENDPOINT_SHAPE = "https://<account>.documents.azure.com:443/ or embedded:<file>"
 
@@ -234,6 +235,14 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
+def remembers(uri: str) -> bool:
+    """Whether the sessions of this URI become memories: `?remember=true`."""
+    value = dict(parse_qsl(_split(uri).query, keep_blank_values=True)).get(REMEMBER, "false")
+    if value.lower() not in ("true", "false"):
+        raise ConfigurationError("The URI's remember is true or false.")
+    return value.lower() == "true"
+
+
 def _from_uri(uri: str) -> dict[str, str]:
     parts = _split(uri)
     if parts.scheme != "cosmosdb" or not parts.netloc:
@@ -245,7 +254,8 @@ def _from_uri(uri: str) -> dict[str, str]:
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     protocol = options.pop("protocol", "https")
-    known = [*container_settings(), "since_compaction"]
+    options.pop(REMEMBER, None)
+    known = [*container_settings(), "since_compaction", REMEMBER]
     unknown = options.keys() - set(known)
     if any("key" in name.lower() or "cred" in name.lower() for name in unknown):
         raise ConfigurationError(

@@ -63,7 +63,7 @@ _retries = _meter.create_counter(
 _conflicts = _meter.create_counter(
     "cosmosservice.conflicts",
     unit="{conflict}",
-    description="Appends whose place was taken by another writer",
+    description="Appends that came after another writer's event",
 )
 _repairs = _meter.create_counter(
     "cosmosservice.repairs",
@@ -92,7 +92,7 @@ _REQUESTS = {
     "batch": "execute_batch",
     "change feed": "query_change_feed",
 }
-# Answers that the protocol expects: no document yet, a place that is taken, a newer version.
+# Answers that the protocol expects: no document yet, an id that is taken, a newer version.
 _EXPECTED = frozenset({404, 409, 412})
 
 
@@ -181,6 +181,7 @@ class Operation:
         "_started",
         "_token",
         "charge",
+        "error",
         "name",
         "requests",
         "retries",
@@ -204,6 +205,7 @@ class Operation:
         self._named, self._caused_by = named, caused_by
         self.charge, self.requests, self.retries = 0.0, 0, 0
         self.status = self.sub_status = 0
+        self.error: BaseException | None = None  # what its result reports
 
     def __enter__(self) -> Operation:
         self._token: Token[Operation | None] = _current.set(self)
@@ -252,6 +254,7 @@ class Operation:
         traceback: TracebackType | None,
     ) -> None:
         seconds = time.perf_counter() - self._started
+        error = error or self.error
         error_type = type(error).__name__ if error is not None else ""
         _operation_duration.record(seconds, self.telemetry.outcome(self.name, error_type))
         if isinstance(error, StaleSessionError):
@@ -315,8 +318,15 @@ def background(name: str) -> Operation | _Unobserved:
 
 
 def conflict(outcome: str) -> None:
-    """An append found its place taken and was "refused" or "rebased"."""
+    """An append found its sequence number taken and was "refused" or "rebased"."""
     _conflicts.add(1, _here() | {"cosmosservice.conflict.outcome": outcome})
+
+
+def reported(error: Exception) -> None:
+    """The current operation does not raise this error, but its result reports it."""
+    operation = _current.get()
+    if operation is not None:
+        operation.error = error
 
 
 def repaired(events: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from typing import Any
 from urllib.request import getproxies
 
 import aiohttp
@@ -11,6 +13,10 @@ from azure.core.pipeline.transport import AioHttpTransport
 # often thinks for longer than aiohttp's 15, and the next event would have to wait for TCP and TLS.
 # If the server has just closed the connection, the request is sent again.
 KEEP_ALIVE = 60
+
+# Characters from which a body is given to aiohttp as a stream. It warns of a string with more than
+# a million bytes; a character has at most four.
+LARGE = 256 * 1024
 
 
 class Transport(AioHttpTransport):  # type: ignore[misc]  # azure-core loads it when asked
@@ -33,3 +39,9 @@ class Transport(AioHttpTransport):  # type: ignore[misc]  # azure-core loads it 
                 auto_decompress=False,
             )
         await super().open()
+
+    def _get_request_data(self, request: Any) -> Any:
+        data = super()._get_request_data(request)
+        if isinstance(data, str) and len(data) >= LARGE:
+            return io.BytesIO(data.encode())  # made for every attempt, which reads it once
+        return data

@@ -62,7 +62,7 @@ class _Uses:
 
 
 class Collecting:
-    """Lives on one event loop."""
+    """Removes payloads that no version uses."""
 
     def __init__(self, container: Container, payloads: Payloads) -> None:
         self._container = container

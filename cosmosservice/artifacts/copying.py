@@ -19,8 +19,8 @@ from google.adk.artifacts.artifact_util import get_artifact_uri, parse_artifact_
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 
-from cosmosservice.account.companions import Fork
 from cosmosservice.account.container import Container, Document
+from cosmosservice.account.dependants import Fork
 from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.bodies import MissingPiece
@@ -50,10 +50,10 @@ _FIELDS = (
 )
 _AT_ONCE = 4  # names
 
-PLACES = (
+ENTRIES = (
     "SELECT c.id, c.document_type, c.filename, c.version, c.save, c.created_at, c.saved_at, c._ts,"
-    " c.payload.store FROM c WHERE c.place >= ''"
-    f" AND c.document_type IN ('{VERSION}', '{HEADER}', '{TOMBSTONE}') ORDER BY c.place"
+    " c.payload.store FROM c WHERE c.entry >= ''"
+    f" AND c.document_type IN ('{VERSION}', '{HEADER}', '{TOMBSTONE}') ORDER BY c.entry"
 )
 
 
@@ -72,7 +72,7 @@ class _Source(NamedTuple):
 
 
 class Copying:
-    """Lives on one event loop. May be interrupted at any point: another call continues."""
+    """Copies artifacts into forks. May be interrupted at any moment: another call continues."""
 
     def __init__(
         self,
@@ -129,14 +129,14 @@ class Copying:
         """The versions of every name, in order, without payloads."""
         # After a probe, a read is at least as new as what was acknowledged before.
         await self._container.probe("p", scope.partition)
-        places: defaultdict[str, list[Document]] = defaultdict(list)
-        for each in await self._container.query(PLACES, {}, scope.partition):
+        entries: defaultdict[str, list[Document]] = defaultdict(list)
+        for each in await self._container.query(ENTRIES, {}, scope.partition):
             name = name_digest_of(each["id"])
             if each["document_type"] == TOMBSTONE:
-                places[name].clear()
+                entries[name].clear()
             else:
-                places[name].append(each)
-        return {found[0]["filename"]: found for found in places.values() if found}
+                entries[name].append(each)
+        return {found[0]["filename"]: found for found in entries.values() if found}
 
     async def _wanted(self, fork: Fork, source: Scope) -> dict[str, list[Document]]:
         """The versions of every name that the fork copies."""
@@ -292,7 +292,7 @@ class Copying:
         if upload is not None:
             fields = fields | {"payload": upload.named}
         try:
-            made = await self._place(source.key, source.found["version"], fields, upload)
+            made = await self._commit(source.key, source.found["version"], fields, upload)
         except (StorageError, PayloadGone, _Occupied):
             if upload is not None and upload.is_new:  # kept if a version names it
                 await self._collecting.discard(upload)
@@ -300,18 +300,18 @@ class Copying:
         if not made and upload is not None and upload.is_new:
             await self._collecting.discard(upload)
 
-    async def _place(
+    async def _commit(
         self, key: ArtifactKey, version: int, fields: Document, upload: Upload | None
     ) -> bool:
         """False if it already existed."""
-        place = self._versions.guess(key)
+        target = self._versions.guess(key)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt - 1)
             refused: Exception | None = None
-            if place.version == version:
-                document = version_document(key, place.number, version, fields)
+            if target.version == version:
+                document = version_document(key, target.seq, version, fields)
                 try:
-                    await self._saving.write(key, place, document, upload)
+                    await self._saving.write(key, target, document, upload)
                 except (Conflict, PreconditionFailed, NotFound, BatchRefused) as error:
                     refused = error
                 else:
@@ -324,14 +324,14 @@ class Copying:
                     raise _Occupied
                 self._versions.seen(key, there)
                 return False
-            following = await self._saving.next_place(key)
+            following = await self._saving.next_target(key)
             if following.version > version:
                 raise _Occupied
             if upload is not None and refused is not None:
-                unchanged = following == place
+                unchanged = following == target
                 if await self._saving.is_gone(upload, refused, unchanged=unchanged):
                     raise PayloadGone
-            place = following
+            target = following
         raise UnavailableError(
             "copy_artifacts: others keep saving or deleting the same name. The fork is not"
             " complete; reading it continues."

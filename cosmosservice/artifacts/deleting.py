@@ -1,8 +1,8 @@
 """Deleting a name: a tombstone ends it, then everything before the tombstone is removed.
 
-The tombstone takes the next place of the name, as a version would. So a concurrent save is either
-before it, and deleted too, or after it, and the first version of a new life of the name. Deleted
-versions become stubs, because a save with stale knowledge could take a freed place.
+The tombstone takes the next sequence number of the name, as a version would. So a concurrent save
+is either before it, and deleted too, or after it, and begins the name anew. Deleted versions become
+stubs, because a save with stale knowledge could take a freed number.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cosmosservice.artifacts.documents import (
 from cosmosservice.artifacts.keys import (
     ArtifactKey,
     Scope,
+    entries_of,
+    entry_id,
     name_digest_of,
-    place_id,
-    place_of,
-    places_of,
+    seq_of,
 )
 from cosmosservice.artifacts.versions import ALL, Versions
 from cosmosservice.errors import UnavailableError
@@ -60,10 +60,10 @@ class Deletion:
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             self._versions.forget(key)
-            found = await self._versions.places(key)
+            found = await self._versions.entries(key)
             if not found or found[-1]["document_type"] == STUB:
                 # Nothing to delete, as far as this replica shows.
-                if probed or not await self._container.probe(key.place_id(0), key.partition):
+                if probed or not await self._container.probe(key.entry_id(0), key.partition):
                     return NOTHING
                 probed = True
                 continue
@@ -74,26 +74,26 @@ class Deletion:
             "delete_artifact: others keep saving the artifact. It is not deleted."
         )
 
-    async def end(self, scope: Scope, places: list[Document]) -> Deleted | None:
-        """Deletes a name with these places, and nothing that is saved after them. None if another
+    async def end(self, scope: Scope, entries: list[Document]) -> Deleted | None:
+        """Deletes a name with these entries, and nothing that is saved after them. None if another
         save or delete was faster, or our response was lost: read again."""
-        head = places[-1]
+        head = entries[-1]
         if head["document_type"] == TOMBSTONE:
-            return await self.finish(scope, places)
-        place = place_of(head["id"]) + 1
-        document_id = place_id(name_digest_of(head["id"]), place)
+            return await self.finish(scope, entries)
+        seq = seq_of(head["id"]) + 1
+        document_id = entry_id(name_digest_of(head["id"]), seq)
         tombstone = tombstone_document(document_id, scope.partition)
         try:
             etag = await self._container.create(tombstone)
         except Conflict:
             return None
-        return await self.finish(scope, [*places, tombstone | {"_etag": etag}])
+        return await self.finish(scope, [*entries, tombstone | {"_etag": etag}])
 
-    async def finish(self, scope: Scope, places: list[Document]) -> Deleted:
-        """Does the work that a tombstone at the last place announces."""
-        tombstone = places[-1]
-        removed = await self.bury(scope.partition, places)
-        dead = {each["upload"]: each for each in places[:-1] if "upload" in each}
+    async def finish(self, scope: Scope, entries: list[Document]) -> Deleted:
+        """Does the work that a tombstone at the end announces."""
+        tombstone = entries[-1]
+        removed = await self.bury(scope.partition, entries)
+        dead = {each["upload"]: each for each in entries[:-1] if "upload" in each}
         collected = await self._collecting.collect(scope, dead.values())
         if "ttl" not in tombstone:
             cleaned = tombstone_document(tombstone["id"], scope.partition, cleaned=True)
@@ -102,9 +102,9 @@ class Deletion:
                 await self._container.replace(cleaned, tombstone["_etag"])
         return Deleted(removed, collected.payloads)
 
-    async def bury(self, partition: str, places: list[Document]) -> int:
+    async def bury(self, partition: str, entries: list[Document]) -> int:
         """Turns dead versions into stubs. Only then may anything replace the tombstone."""
-        dead = [each for each in places[:-1] if is_version(each)]
+        dead = [each for each in entries[:-1] if is_version(each)]
 
         async def replace(body: Document) -> None:
             stub, etag = stub_document(body, partition), body["_etag"]
@@ -120,10 +120,10 @@ class Deletion:
         return len(dead)
 
     async def forget_name(self, partition: str, name: str) -> bool:
-        """Removes the stub at place 0 if nothing else is left of a deleted name. A concurrent save
-        of the name replaces that stub, so that one of the two fails."""
-        first = place_id(name, 0)
-        found = await self._container.query(ALL, places_of(name), partition)
+        """Removes the stub with number 0 if nothing else is left of a deleted name. A concurrent
+        save of the name replaces that stub, so that one of the two fails."""
+        first = entry_id(name, 0)
+        found = await self._container.query(ALL, entries_of(name), partition)
         if len(found) != 1 or found[0]["id"] != first or found[0]["document_type"] != STUB:
             return False
         try:

@@ -1,20 +1,20 @@
 """The stored documents, and how the container indexes them. Partition key /scope.
 
-A name has places 0, 1, 2 … in the order of its saves. Creating a document at a place twice fails:
-this decides between concurrent saves and deletes.
+The saves of a name have the sequence numbers 0, 1, 2 … Creating a second document with a number
+fails: this decides between concurrent saves and deletes.
 
-    version    v<name>.<place>   one version: who, when, mime type, part, metadata, and its payload,
+    version    v<name>.<seq>     one version: who, when, mime type, part, metadata, and its payload,
                                  either `data` in it or `payload`, which names an upload
-    header     h<name>.<place>   the same without the payload, if the version's document is large
-    tombstone  v<name>.<place>   everything at earlier places is deleted
-    stub       v<name>.<place>   where a deleted version was: blocks saves with stale knowledge
+    header     h<name>.<seq>     the same without the payload, if the version's document is large
+    tombstone  v<name>.<seq>     everything before it is deleted
+    stub       v<name>.<seq>     where a deleted version was: blocks saves with stale knowledge
 
     upload     u<upload>         an upload that is under way (`uploading`), or that was taken out of
                                  use: `removing`, and `removed` once its bytes are gone
     piece      c<upload>.<n>     a piece of an upload that is kept in Cosmos DB
 
-A query is charged for the documents that it reads. So every place is described by one small
-document, which has the field `place`: the version, tombstone or stub itself, or a header, which is
+A query is charged for the documents that it reads. So every number is described by one small
+document, which has the field `entry`: the version, tombstone or stub itself, or a header, which is
 created and removed in one transaction with its version. Only loading reads the other versions.
 
 An upload has uses 0, 1, 2 …, one for each version that names it, whatever its name. A use is the
@@ -32,10 +32,10 @@ from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.artifacts.keys import (
     ArtifactKey,
     Scope,
+    entry_name,
     header_id,
     piece_id,
-    place_of,
-    place_text,
+    seq_of,
     upload_id,
     version_id,
 )
@@ -53,12 +53,12 @@ UPLOADING: Final = "uploading"
 REMOVING: Final = "removing"
 REMOVED: Final = "removed"
 
-# How long a freed place stays blocked, in seconds. A process caches what it knows of places for a
+# How long a freed number stays blocked, in seconds. A process caches what it knows of a name for a
 # much shorter time (versions.py).
 BLOCKED_TTL: Final = 30 * 24 * 3600
 
 # The condition of queries for the descriptions of versions.
-DESCRIBES_VERSION: Final = f"c.place >= '' AND c.document_type IN ('{VERSION}', '{HEADER}')"
+DESCRIBES_VERSION: Final = f"c.entry >= '' AND c.document_type IN ('{VERSION}', '{HEADER}')"
 
 _PAYLOAD_FIELDS: Final = ("part", "data", "sha256")
 
@@ -72,7 +72,7 @@ ARTIFACTS_CONTAINER: Final = ContainerDefinition(
         "automatic": True,
         "includedPaths": [
             {"path": "/document_type/?"},
-            {"path": "/place/?"},
+            {"path": "/entry/?"},
             {"path": "/version/?"},
             {"path": "/app_name/?"},
             {"path": "/user_id/?"},
@@ -84,14 +84,14 @@ ARTIFACTS_CONTAINER: Final = ContainerDefinition(
 )
 
 
-def version_document(key: ArtifactKey, place: int, version: int, fields: Document) -> Document:
-    place_id, payload = key.place_id(place), fields.get("payload")
+def version_document(key: ArtifactKey, seq: int, version: int, fields: Document) -> Document:
+    entry_id, payload = key.entry_id(seq), fields.get("payload")
     return {
-        "id": place_id,
+        "id": entry_id,
         "document_type": VERSION,
-        "place": place_text(place_id),
+        "entry": entry_name(entry_id),
         "scope": key.partition,
-        "claim": place_id if payload is None else claim(payload["upload"], payload["use"]),
+        "claim": entry_id if payload is None else claim(payload["upload"], payload["use"]),
         **key.scope.owner,
         "filename": key.filename,
         "version": version,
@@ -105,7 +105,7 @@ def with_header(version: Document) -> tuple[Document, Document]:
     They are created in one transaction."""
     made = header_id(version["id"])
     header = {name: value for name, value in version.items() if name not in _PAYLOAD_FIELDS}
-    body = {name: value for name, value in version.items() if name != "place"}
+    body = {name: value for name, value in version.items() if name != "entry"}
     return header | {"id": made, "document_type": HEADER, "claim": made}, body
 
 
@@ -124,10 +124,10 @@ def tombstone_document(key_id: str, partition: str, *, cleaned: bool = False) ->
 
 
 def stub_document(version: Document, partition: str) -> Document:
-    """Keeps the claim, because a past use still counts. The stub at place 0 does not expire: a save
-    that knows nothing of a name tries that place."""
+    """Keeps the claim, because a past use still counts. Number 0 does not expire: a save that
+    knows nothing of a name tries that number."""
     key_id = version_id(version["id"])
-    stub = _blocked(key_id, partition, STUB, expires=place_of(key_id) > 0)
+    stub = _blocked(key_id, partition, STUB, expires=seq_of(key_id) > 0)
     if "upload" not in version:
         return stub
     used = {name: version.get(name) for name in ("upload", "use", "store", "pieces")}
@@ -138,7 +138,7 @@ def _blocked(key_id: str, partition: str, kind: str, *, expires: bool) -> Docume
     document: Document = {
         "id": key_id,
         "document_type": kind,
-        "place": place_text(key_id),
+        "entry": entry_name(key_id),
         "scope": partition,
         "claim": key_id,
         "schema_version": SCHEMA_VERSION,

@@ -1,16 +1,16 @@
-"""Artifacts as companions of sessions: erased with them, and copied into their forks."""
+"""Artifacts as dependants of sessions: erased with them, and copied into their forks."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 
-from cosmosservice.account.companions import Companion, Fork, SessionName, Stands, Successor
+from cosmosservice.account.dependants import Dependant, Fork, SessionName, Stands, Successor
 from cosmosservice.artifacts.keys import Scope
 from cosmosservice.artifacts.store import ArtifactStore
 from cosmosservice.artifacts.sweeping import ArtifactPurgeReport
 
 
-class ArtifactCompanion(Companion):
+class ArtifactDependant(Dependant):
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
 

@@ -16,7 +16,7 @@ from cosmosservice.errors import InvalidIdError
 
 USER_PREFIX: Final = "user:"
 MAX_NAME_BYTES: Final = 4_096
-PLACE_DIGITS: Final = 10
+SEQ_DIGITS: Final = 10
 
 _RESERVED = frozenset({"apps", "users", "sessions", "artifacts", "versions"})
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -99,8 +99,8 @@ class ArtifactKey:
     def name_digest(self) -> str:
         return _digest(self.filename)
 
-    def place_id(self, place: int) -> str:
-        return place_id(self.name_digest, place)
+    def entry_id(self, seq: int) -> str:
+        return entry_id(self.name_digest, seq)
 
     @property
     def id_range(self) -> dict[str, str]:
@@ -108,9 +108,9 @@ class ArtifactKey:
         return {"first": f"v{self.name_digest}.", "last": f"v{self.name_digest}/"}
 
     @property
-    def places(self) -> dict[str, str]:
-        """Parameters of queries for the descriptions of all places of this name."""
-        return places_of(self.name_digest)
+    def entries(self) -> dict[str, str]:
+        """Parameters of queries for the descriptions of all entries of this name."""
+        return entries_of(self.name_digest)
 
     def canonical_uri(self, version: int) -> str:
         """Uses its own scheme: ADK passes http, https and gs URIs to models, which have no access
@@ -122,35 +122,35 @@ class ArtifactKey:
         return f"cosmosdb://{where}/artifacts/{quote(self.filename, safe='/:')}/versions/{version}"
 
 
-def place_id(name_digest: str, place: int) -> str:
-    return f"v{name_digest}.{place:0{PLACE_DIGITS}d}"
+def entry_id(name_digest: str, seq: int) -> str:
+    return f"v{name_digest}.{seq:0{SEQ_DIGITS}d}"
 
 
-def place_text(document_id: str) -> str:
-    """The `place` of a document: the name's digest and the number of the place."""
+def entry_name(document_id: str) -> str:
+    """The `entry` of a document: the name's digest and the sequence number."""
     return document_id[1:]
 
 
-def places_of(name_digest: str) -> dict[str, str]:
-    """The range of the `place` of a name ('/' follows '.')."""
+def entries_of(name_digest: str) -> dict[str, str]:
+    """The range of the `entry` of a name ('/' follows '.')."""
     return {"first": f"{name_digest}.", "last": f"{name_digest}/"}
 
 
 def header_id(version_id: str) -> str:
-    return f"h{place_text(version_id)}"
+    return f"h{entry_name(version_id)}"
 
 
 def version_id(document_id: str) -> str:
     """The id of a version, from its own or that of its header."""
-    return f"v{place_text(document_id)}"
+    return f"v{entry_name(document_id)}"
 
 
 def name_digest_of(document_id: str) -> str:
-    """The name's digest in the id of a place."""
+    """The name's digest in the id of an entry."""
     return document_id[1:].partition(".")[0]
 
 
-def place_of(document_id: str) -> int:
+def seq_of(document_id: str) -> int:
     return int(document_id.rpartition(".")[2])
 
 

@@ -93,7 +93,7 @@ def description(bodies: Bodies, digests: list[bytes]) -> Document:
 
 
 class Payloads:
-    """Lives on one event loop."""
+    """Uploads payloads, and reads them."""
 
     def __init__(self, container: Container, bodies: Mapping[str, Bodies], default: str) -> None:
         self._container = container

@@ -46,7 +46,7 @@ class Extent(NamedTuple):
 
 
 class Reading:
-    """Lives on one event loop."""
+    """Reads versions with their payloads, and checks every byte."""
 
     def __init__(self, container: Container, versions: Versions, payloads: Payloads) -> None:
         self._container = container

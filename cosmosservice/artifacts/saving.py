@@ -4,7 +4,7 @@
     medium   create version and header                the same, in one transaction
     large    look for the same bytes, or upload them → create version
 
-A save that finds its place taken tries the next one, without sending a large payload again.
+A save that finds its number taken tries the next one, without sending a large payload again.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from cosmosservice.artifacts.documents import (
     version_document,
     with_header,
 )
-from cosmosservice.artifacts.keys import ArtifactKey, place_of
+from cosmosservice.artifacts.keys import ArtifactKey, seq_of
 from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
 from cosmosservice.artifacts.reading import Reading, extent_of
-from cosmosservice.artifacts.versions import Place, Versions
+from cosmosservice.artifacts.versions import Target, Versions
 from cosmosservice.data_converters import encode_state, to_json, wire_size
 from cosmosservice.data_converters.scalars import encode_bytes
 from cosmosservice.errors import StorageError, TooLargeError, UnavailableError
@@ -77,11 +77,11 @@ class Draft:
 
 
 class _Ours(Exception):
-    """This very save has taken the place: the response was lost."""
+    """This very save has taken the number: the response was lost."""
 
 
 class Saving:
-    """Lives on one event loop."""
+    """Saves versions: first the payload, then the document that names it."""
 
     def __init__(
         self,
@@ -193,74 +193,74 @@ class Saving:
     async def _commit(
         self, key: ArtifactKey, save: str, fields: Document, upload: Upload | None
     ) -> int:
-        place = self._versions.guess(key)
+        target = self._versions.guess(key)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt - 1)
-            document = version_document(key, place.number, place.version, fields)
+            document = version_document(key, target.seq, target.version, fields)
             try:
-                await self.write(key, place, document, upload)
+                await self.write(key, target, document, upload)
             except (Conflict, PreconditionFailed, NotFound, BatchRefused) as refused:
                 self._versions.forget(key)
                 try:
-                    following = await self._look(key, place, save)
+                    following = await self._look(key, target, save)
                 except _Ours:
                     pass  # the response was lost
                 else:
                     if upload is not None and await self.is_gone(
-                        upload, refused, unchanged=following == place
+                        upload, refused, unchanged=following == target
                     ):
                         raise PayloadGone from None
-                    place = following
+                    target = following
                     continue
             self._versions.seen(key, document)
-            return place.version
+            return target.version
         raise UnavailableError(
             "save_artifact: others keep saving or deleting the same name. Nothing was stored."
         )
 
     async def is_gone(self, upload: Upload, refused: Exception, *, unchanged: bool) -> bool:
-        """Whether the use of the upload was refused, not the place."""
-        if isinstance(refused, BatchRefused) and refused.place < len(upload.writes):
+        """Whether the use of the upload was refused, not the number."""
+        if isinstance(refused, BatchRefused) and refused.number < len(upload.writes):
             return True
         return unchanged and (not upload.is_new or await self._payloads.is_gone(upload))
 
     async def write(
-        self, key: ArtifactKey, place: Place, document: Document, upload: Upload | None
+        self, key: ArtifactKey, target: Target, document: Document, upload: Upload | None
     ) -> None:
         others: list[Write | Delete] = [] if upload is None else [*upload.writes]
         if "data" in document and document["bytes"] > self._header_bytes:
             header, document = with_header(document)
             others = [Write(header)]
         if others:
-            await self._container.batch(key.partition, [*others, Write(document, place.etag)])
-        elif place.etag is not None:
-            await self._container.replace(document, place.etag)
+            await self._container.batch(key.partition, [*others, Write(document, target.etag)])
+        elif target.etag is not None:
+            await self._container.replace(document, target.etag)
         else:
             await self._container.create(document)
 
-    async def _look(self, key: ArtifactKey, place: Place, save: str) -> Place:
-        """The place to try after one that was refused. Raises _Ours."""
-        head, there = await together(self._versions.head(key), self._versions.at(key, place))
+    async def _look(self, key: ArtifactKey, target: Target, save: str) -> Target:
+        """What to try after one that was refused. Raises _Ours."""
+        head, there = await together(self._versions.head(key), self._versions.at(key, target))
         if there is not None and there.get("save") == save:
             raise _Ours
         return await self._behind(key, head)
 
-    async def next_place(self, key: ArtifactKey) -> Place:
+    async def next_target(self, key: ArtifactKey) -> Target:
         """Where the next version goes."""
         return await self._behind(key, await self._versions.head(key))
 
-    async def _behind(self, key: ArtifactKey, head: Document | None) -> Place:
+    async def _behind(self, key: ArtifactKey, head: Document | None) -> Target:
         if head is None:
-            return Place(0, 0)
-        number = place_of(head["id"])
+            return Target(0, 0)
+        number = seq_of(head["id"])
         if is_version(head):
-            return Place(number + 1, head["version"] + 1)
+            return Target(number + 1, head["version"] + 1)
         if head["document_type"] == TOMBSTONE and "ttl" not in head:
             # The delete may still be running. No version from before the tombstone may outlast it.
-            places = await self._versions.places(key)
-            if places and places[-1]["id"] == head["id"]:
-                await self._deletion.bury(key.partition, places)
-        return Place(number, 0, head["_etag"])
+            entries = await self._versions.entries(key)
+            if entries and entries[-1]["id"] == head["id"]:
+                await self._deletion.bury(key.partition, entries)
+        return Target(number, 0, head["_etag"])
 
 
 def inline_fields(payload: bytes) -> Document:

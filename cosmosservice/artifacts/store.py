@@ -28,7 +28,7 @@ from cosmosservice.hosting.concurrency import together
 
 
 class ArtifactStore:
-    """Lives on one event loop, with one connection."""
+    """Everything that an artifact service does on one connection, on its event loop."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class ArtifactStore:
         found = await self.versions.find(key, version)
         return None if found is None else artifact_version(key, found)
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         """Does nothing: this store has nothing to hand over."""
 
     async def close(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,14 +12,8 @@ if TYPE_CHECKING:
     from cosmosservice.account.container import Container
     from cosmosservice.account.settings import Settings
     from cosmosservice.artifacts.bodies import Bodies
-    from cosmosservice.artifacts.erasing import ArtifactCompanion
+    from cosmosservice.artifacts.erasing import ArtifactDependant
     from cosmosservice.artifacts.store import ArtifactStore
-
-
-# Operations with a few small requests. Others take as long as their payloads need.
-_BOUNDED = frozenset(
-    {"list_artifact_keys", "list_versions", "list_artifact_versions", "get_artifact_version"}
-)
 
 
 @dataclass(frozen=True)
@@ -55,14 +48,14 @@ class ArtifactStores:
         container = await connection.container(ARTIFACTS_CONTAINER, self._container)
         return await self._on(container, connection, ensure=connection.creates_containers)
 
-    async def open_companion(self, connection: Connection) -> ArtifactCompanion | None:
+    async def open_dependant(self, connection: Connection) -> ArtifactDependant | None:
         """The artifacts, for a session service; None if the container does not exist."""
-        from cosmosservice.artifacts.erasing import ArtifactCompanion
+        from cosmosservice.artifacts.erasing import ArtifactDependant
 
         container = await connection.existing_container(ARTIFACTS_CONTAINER, self._container)
         if container is None:
             return None
-        return ArtifactCompanion(await self._on(container, connection, ensure=False))
+        return ArtifactDependant(await self._on(container, connection, ensure=False))
 
     async def _on(
         self, container: Container, connection: Connection, *, ensure: bool
@@ -97,10 +90,6 @@ class ArtifactStores:
             await opened.close()
             raise
         return opened
-
-    @property
-    def bounded(self) -> Collection[str]:
-        return _BOUNDED
 
     def target(self, operation: str) -> str | None:
         return self._container

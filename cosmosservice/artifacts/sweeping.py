@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cosmosservice.account.companions import Stands, Superseded
 from cosmosservice.account.container import Container, Document
+from cosmosservice.account.dependants import Stands, Superseded
 from cosmosservice.artifacts.bodies import BLOBS, Bodies
 from cosmosservice.artifacts.collecting import Collecting
 from cosmosservice.artifacts.deleting import NOTHING, Deletion
@@ -21,7 +21,7 @@ from cosmosservice.artifacts.documents import (
     UPLOAD,
     VERSION,
 )
-from cosmosservice.artifacts.keys import Scope, name_digest_of, places_of
+from cosmosservice.artifacts.keys import Scope, entries_of, name_digest_of
 from cosmosservice.artifacts.versions import ALL, OF_SCOPE
 from cosmosservice.errors import UnavailableError
 
@@ -58,6 +58,7 @@ class ArtifactPurgeReport:
     payloads: int = 0  # those outside version documents
 
     def add(self, other: ArtifactPurgeReport) -> None:
+        """Adds what another purge erased."""
         self.artifacts += other.artifacts
         self.versions += other.versions
         self.payloads += other.payloads
@@ -75,7 +76,7 @@ class SweepReport:
 
 
 class Sweeping:
-    """Lives on one event loop."""
+    """Erases scopes, and removes what interrupted saves and deletes left."""
 
     def __init__(
         self,
@@ -107,8 +108,8 @@ class Sweeping:
             uploads = [] if saved_before else await self._collecting.uploads_in(scope)
             if (names or uploads) and stands is not None and not await stands():
                 raise Superseded
-            for places in names:
-                removed = await self._deletion.end(scope, places) or NOTHING
+            for entries in names:
+                removed = await self._deletion.end(scope, entries) or NOTHING
                 report.versions += removed.versions
                 report.artifacts += removed.versions > 0
                 report.payloads += removed.payloads
@@ -127,19 +128,19 @@ class Sweeping:
         )
 
     async def _names(self, scope: Scope, saved_before: float | None) -> list[list[Document]]:
-        """The places of every name that is not deleted, or not completely. Raises
+        """The entries of every name that is not deleted, or not completely. Raises
         ConfigurationError if this process cannot reach a payload: then nothing is erased."""
         names: defaultdict[str, list[Document]] = defaultdict(list)
         for each in await self._container.query(OF_SCOPE, {}, scope.partition):
             names[name_digest_of(each["id"])].append(each)
         found = []
-        for places in names.values():
-            head = places[-1]
+        for entries in names.values():
+            head = entries[-1]
             erased = head["document_type"] == STUB
             erased |= head["document_type"] == TOMBSTONE and "ttl" in head
             if not erased and (saved_before is None or head["_ts"] < saved_before):
-                found.append(places)
-                for each in places:
+                found.append(entries)
+                for each in entries:
                     if "store" in each:
                         self._collecting.check_reachable(each["store"])
         return found
@@ -184,9 +185,9 @@ class Sweeping:
         if body["document_type"] == STUB:
             report.names += await self._deletion.forget_name(partition, name)
             return
-        places = await self._container.query(ALL, places_of(name), partition)
-        if places and places[-1]["id"] == body["id"]:
-            await self._deletion.finish(Scope.of_partition(partition), places)
+        entries = await self._container.query(ALL, entries_of(name), partition)
+        if entries and entries[-1]["id"] == body["id"]:
+            await self._deletion.finish(Scope.of_partition(partition), entries)
             report.deletions += 1
 
     async def _add_scopes_of_blobs(self, scopes: dict[str, Scope]) -> None:

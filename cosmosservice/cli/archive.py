@@ -6,76 +6,79 @@
     {"event": {…}}
     {"session": …}
 
-State is the merged state of all scopes with ADK's prefixes, as `get_session` returns it.
+State is the merged state of all scopes with ADK's prefixes, as `get_session` returns it. A deleted
+session has "deleted": true. What else may follow the sessions is described in `archived`.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from google.adk.sessions import Session
 
+from cosmosservice.cli.archived import Memory, Version, version_of
 from cosmosservice.cli.console import Problem, json_line
-from cosmosservice.data_converters import (
-    decode_state,
-    encode_state,
-    event_to_fields,
-    fields_to_event,
-    from_json,
-)
-
-HEAD = {"format": "cosmosservice-sessions", "version": 1}
+from cosmosservice.data_converters import decode_state, fields_to_event, from_json
+from cosmosservice.sessions.archive_lines import HEAD, session_lines
 
 
-async def write(sessions: AsyncIterator[Session], file: IO[bytes]) -> AsyncIterator[Session]:
+class Deleted(NamedTuple):
+    """A session that was deleted and can be restored."""
+
+    session: Session
+
+
+async def write(
+    sessions: AsyncIterator[Session], file: IO[bytes], *, deleted: bool = False
+) -> AsyncIterator[Session]:
     """Yields each session after all of it was written."""
-    file.write(_line(HEAD))
     async for session in sessions:
-        for line in session_lines(session):
-            file.write(_line(line))
+        for each in session_lines(session, deleted=deleted):
+            file.write(line(each))
         file.flush()
         yield session
 
 
-def _line(value: dict[str, Any]) -> bytes:
+def line(value: dict[str, Any]) -> bytes:
     return json_line(value).encode() + b"\n"
 
 
-def session_lines(session: Session) -> Iterator[dict[str, Any]]:
-    """A session and then its events."""
-    yield {
-        "session": {
-            "app_name": session.app_name,
-            "user_id": session.user_id,
-            "id": session.id,
-            "state": encode_state(session.state),
-            "last_update_time": session.last_update_time,
-            "events": len(session.events),
-        }
-    }
-    for event in session.events:
-        yield {"event": event_to_fields(event)}
-
-
-def read(lines: Iterable[bytes]) -> Iterator[Session]:
-    """Reads session by session. Raises at a session that the end of the file cuts off."""
+def read(lines: Iterable[bytes]) -> Iterator[Session | Deleted | Memory | Version]:
+    """Reads session by session, then the rest. Raises at a session that the end of the file cuts
+    off."""
     numbered = enumerate(lines, 1)
     _, head = next(numbered, (1, b""))
     if not _is_head(head):
         raise Problem("This is not a file that `cosmosservice sessions export` wrote.")
-    for number, line in numbered:
-        body = _value(number, line).get("session")
+    for number, text in numbered:
+        value = _value(number, text)
+        other = _other(number, value)
+        if other is not None:
+            yield other
+            continue
+        body = value.get("session")
         if not isinstance(body, dict):
             raise Problem(f"Line {number} is not a session.")
         session, count = _session(number, body)
         for _ in range(count):
-            number, line = next(numbered, (number, b""))
-            fields = _value(number, line).get("event")
+            number, text = next(numbered, (number, b""))
+            fields = _value(number, text).get("event")
             if not isinstance(fields, dict):
                 raise Problem(f"Line {number}: the events of a session are cut off.")
             session.events.append(fields_to_event(fields))
-        yield session
+        yield Deleted(session) if body.get("deleted") is True else session
+
+
+def _other(number: int, value: dict[str, Any]) -> Memory | Version | None:
+    try:
+        if isinstance(memory := value.get("memory"), dict):
+            return Memory({**memory, "id": str(memory["id"]), "owner": str(memory["owner"])})
+        if isinstance(artifact := value.get("artifact"), dict):
+            return version_of(artifact)
+    except (KeyError, ValueError, TypeError):
+        raise Problem(f"Line {number}: the memory or the artifact cannot be read.") from None
+    return None
 
 
 def _session(number: int, body: dict[str, Any]) -> tuple[Session, int]:

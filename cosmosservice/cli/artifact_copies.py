@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -15,10 +15,13 @@ from google.genai import types
 from cosmosservice import CosmosArtifactService
 from cosmosservice.artifacts.keys import USER_PREFIX
 from cosmosservice.cli.reports import TO_COPY, Copies
+from cosmosservice.hosting.operation import Background
 
 # What a rewind leaves, which every service loads as None.
 REWOUND = types.Part(inline_data=types.Blob(mime_type="application/octet-stream", data=b""))
 _IN_FOLDER = re.compile(r"apps/(.+?)/users/(.+?)(?:/sessions/(.+?))?/artifacts/.+")
+
+Load = Callable[[int], Awaitable[types.Part | None]]  # of one artifact
 
 
 class Scope(NamedTuple):
@@ -70,7 +73,7 @@ class CosmosArtifacts:
         await self.service.list_artifact_keys(app_name="nobody", user_id="nobody")
 
     async def scopes(self) -> list[Scope]:
-        found = await self.service.in_store("migrate", lambda store: store.scopes())
+        found = await self.service.in_store(Background("migrate"), lambda store: store.scopes())
         return sorted(
             (Scope(each.app_name, each.user_id, each.session_id) for each in found), key=str
         )
@@ -92,22 +95,27 @@ async def copy_artifacts(
                 continue  # it belongs to the user's scope
             versions = await source.service.list_artifact_versions(**artifact)
             if versions:
-                await _Copy(source.service, target, artifact, copies).run(versions)
+                await Copy(_loading(source.service, artifact), target, artifact, copies).run(
+                    versions
+                )
 
 
-class _Copy:
+def _loading(source: BaseArtifactService, artifact: dict[str, Any]) -> Load:
+    return lambda version: source.load_artifact(**artifact, version=version)
+
+
+class Copy:
     """Of one artifact."""
 
     def __init__(
         self,
-        source: BaseArtifactService,
+        load: Load,
         target: CosmosArtifactService | None,
         artifact: dict[str, Any],
         copies: Copies,
     ) -> None:
-        self._source = source
+        self._load = load
         self._target = target
-        self._from = artifact
         self._copies = copies
         name = artifact["filename"]
         # Without a session, ADK's services treat any name as the user's.
@@ -122,7 +130,7 @@ class _Copy:
             return
         there = len(await self._target.list_versions(**self._to))
         for number, version in enumerate(versions):
-            part = await self._source.load_artifact(**self._from, version=version.version)
+            part = await self._load(version.version)
             if number >= there:
                 await self._target.save_artifact(
                     **self._to,

@@ -24,6 +24,7 @@ from cosmosservice.cli.console import (
     settings_of,
 )
 from cosmosservice.cli.layout import print_table
+from cosmosservice.cli.session_work import owner_of
 from cosmosservice.cli.timeline import clean, moment
 
 _BLOCK = 1024 * 1024
@@ -45,9 +46,15 @@ async def service_of(
     raise problem
 
 
+async def _found(service: CosmosArtifactService, scope: dict[str, Any]) -> dict[str, Any]:
+    """The same with app and user, which the id of a session tells."""
+    return scope | (await owner_of(service.account, scope))._asdict()
+
+
 async def list_artifacts(uri: str | None, scope: dict[str, Any], *, as_json: bool) -> None:
     rows = []
     async with service_of(uri) as service:
+        scope = await _found(service, scope)
         for name in await service.list_artifact_keys(**scope):
             latest = await service.get_artifact_version(**scope, filename=name)
             if latest is not None:
@@ -75,6 +82,7 @@ async def list_artifacts(uri: str | None, scope: dict[str, Any], *, as_json: boo
 
 async def versions(uri: str | None, artifact: dict[str, Any], *, as_json: bool) -> None:
     async with service_of(uri) as service:
+        artifact = await _found(service, artifact)
         found = await service.list_artifact_versions(**artifact)
     if as_json:
         for each in found:
@@ -98,7 +106,7 @@ async def versions(uri: str | None, artifact: dict[str, Any], *, as_json: bool) 
 
 async def get(uri: str | None, artifact: dict[str, Any], output: Path | None) -> None:
     async with service_of(uri) as service:
-        reader = await service.open_artifact(**artifact)
+        reader = await service.open_artifact(**await _found(service, artifact))
         if reader is None:
             raise _missing(artifact)
         with bar("bytes") as progress, _whole_or_nothing(output) as target:
@@ -130,6 +138,7 @@ async def put(
 ) -> None:
     kind = mime_type or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     async with service_of(uri, writes=True) as service:
+        artifact = await _found(service, artifact)
         with file.open("rb") as source, bar("bytes") as progress:
             size = os.fstat(source.fileno()).st_size
             version = await service.save_artifact_stream(
@@ -153,6 +162,7 @@ async def _blocks(
 
 async def delete(uri: str | None, artifact: dict[str, Any]) -> None:
     async with service_of(uri) as service:
+        artifact = await _found(service, artifact)
         if not await service.list_versions(**artifact):
             raise _missing(artifact)
         await service.delete_artifact(**artifact)

@@ -7,17 +7,27 @@ from typing import Any
 
 import click
 
-from cosmosservice.cli.console import Command, example, json_option, run, uri_option
+from cosmosservice.cli.completion import complete_session
+from cosmosservice.cli.console import (
+    Command,
+    example,
+    json_option,
+    run,
+    uri_option,
+)
 
 
 def some_scope(command: Command) -> Command:
-    """--app and --user, perhaps --session, and --uri."""
-    app = click.option("--app", "app_name", required=True, help="Name of the app.")
-    user = click.option("--user", "user_id", required=True, help="Id of the user.")
+    """--session, --app and --user, and --uri."""
     session = click.option(
-        "--session", "session_id", help="Id of the session. Not needed for user: names."
+        "--session",
+        "session_id",
+        help="Id of the session. Not needed for user: names.",
+        shell_complete=complete_session,
     )
-    return app(user(session(uri_option(command))))
+    app = click.option("--app", "app_name", help="App name, if the id is not unique.")
+    user = click.option("--user", "user_id", help="User id, if the session's id is not unique.")
+    return session(app(user(uri_option(command))))
 
 
 one_version = click.option(
@@ -28,10 +38,14 @@ name_argument = click.argument("filename", metavar="NAME")
 
 @click.group()
 def artifacts() -> None:
-    """List, read, save and delete artifacts."""
+    """List, read, save and delete artifacts.
+
+    The id of a session is enough if no other app or user has a session with that id. Without
+    --session, --app and --user name a user.
+    """
 
 
-@artifacts.command("list", epilog=example("artifacts list --app greeter --user ada --session s1"))
+@artifacts.command("list", epilog=example("artifacts list --session s1"))
 @some_scope
 @json_option
 def list_(uri: str | None, as_json: bool, **scope: Any) -> None:
@@ -41,9 +55,7 @@ def list_(uri: str | None, as_json: bool, **scope: Any) -> None:
     run(artifact_work.list_artifacts(uri, scope, as_json=as_json))
 
 
-@artifacts.command(
-    epilog=example("artifacts versions --app greeter --user ada --session s1 tea.png")
-)
+@artifacts.command(epilog=example("artifacts versions --session s1 tea.png"))
 @some_scope
 @name_argument
 @json_option
@@ -54,9 +66,7 @@ def versions(uri: str | None, filename: str, as_json: bool, **scope: Any) -> Non
     run(artifact_work.versions(uri, scope | {"filename": filename}, as_json=as_json))
 
 
-@artifacts.command(
-    epilog=example("artifacts get --app shop --user ada --session s1 tea.png -o tea.png")
-)
+@artifacts.command(epilog=example("artifacts get --session s1 tea.png -o tea.png"))
 @some_scope
 @name_argument
 @one_version
@@ -96,7 +106,7 @@ def put(
     run(artifact_work.put(uri, scope | {"filename": name}, file, mime_type, as_json=as_json))
 
 
-@artifacts.command(epilog=example("artifacts delete --app greeter --user ada --session s1 tea.png"))
+@artifacts.command(epilog=example("artifacts delete --session s1 tea.png"))
 @some_scope
 @name_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

@@ -48,6 +48,7 @@ class Bench:
         self.request_units[charge.operation] += charge.request_units
 
     async def run(self, service: CosmosSessionService, turns: int) -> None:
+        """Erases its sessions at the end, also after a failure."""
         where: dict[str, Any] = {"app_name": APP, "user_id": uuid.uuid4().hex}
         await self._conversation(service, where, turns=1)  # connects, and loads what is needed
         self.seconds.clear()
@@ -63,7 +64,7 @@ class Bench:
                 await self._turn(service, where | {"session_id": created.id}, turn)
             await service.flush()
         finally:
-            await service.delete_session(**where, session_id=created.id)
+            await service.purge_session(**where, session_id=created.id)
 
     async def _turn(self, service: CosmosSessionService, where: dict[str, Any], turn: int) -> None:
         session = await self._timed("get_session", service.get_session(**where))

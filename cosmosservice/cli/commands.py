@@ -3,58 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.text import Text
 
 from cosmosservice.account.settings import EMBEDDED_DATABASE, PREFIX
-from cosmosservice.cli import provision
 from cosmosservice.cli.artifacts import artifacts
 from cosmosservice.cli.console import (
-    FAILED,
     Commands,
-    Problem,
     UsageProblem,
+    age_or_none,
     example,
     interruptible,
     json_option,
-    out,
     print_json,
     run,
-    settings_of,
     uri_option,
 )
-from cosmosservice.cli.layout import Folded, print_table
+from cosmosservice.cli.layout import print_table
 from cosmosservice.cli.memory import memory
+from cosmosservice.cli.selftest import selftest
 from cosmosservice.cli.sessions import sessions
-from cosmosservice.containers import CONTAINERS
+from cosmosservice.cli.setup import doctor, init, init_agent
 
 if TYPE_CHECKING:
-    from cosmosservice.cli.doctor import Finding
-
-SERVICES_PY = """\
-# Registers the scheme cosmosdb:// for --session_service_uri, --memory_service_uri and
-# --artifact_service_uri.
-import cosmosservice.adk  # noqa: F401
-"""
-SERVICES_YAML = """\
-services:
-  - scheme: cosmosdb
-    type: session
-    class: cosmosservice.adk.session_service
-  - scheme: cosmosdb
-    type: artifact
-    class: cosmosservice.adk.artifact_service
-  - scheme: cosmosdb
-    type: memory
-    class: cosmosservice.adk.memory_service
-"""
-CHECK = 20  # width of the name of a check
-MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
+    pass
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -71,11 +49,29 @@ def cli() -> None:
 cli.add_command(sessions)
 cli.add_command(artifacts)
 cli.add_command(memory)
+cli.add_command(selftest)
+for command in (doctor, init, init_agent):
+    cli.add_command(command)
 
 
-@cli.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
-@click.argument("options", nargs=-1, type=click.UNPROCESSED)
-def emulator(options: tuple[str, ...]) -> None:
+@cli.command(epilog=example("emulator --path data.db", "emulator --port 0 --lag 0-0.5"))
+@click.option("--port", default=8081, show_default=True, help="Port to listen on. 0: any free one.")
+@click.option("--path", metavar="FILE", help="SQLite file of the documents. Default: in memory.")
+@click.option("--key", help="Master key in base64. Default: that of Microsoft's emulator.")
+@click.option("--partitions", type=int, help="Physical partitions of each new container.")
+@click.option(
+    "--lag", metavar="SECONDS", help="How far replicas lag: 0.5, a range such as 0-0.5, or inf."
+)
+@click.option("--seed", type=int, help="Seed of the random lags.")
+@click.option("--like", metavar="NAME", help="Behave as another server: vnext.")
+@click.option("--serverless", is_flag=True, help="An account without provisioned throughput.")
+@click.option(
+    "--enforce-throughput",
+    is_flag=True,
+    help="Answer 429 beyond the request units per second that are provisioned.",
+)
+@click.option("--tls", metavar="FILE", help="Serve https. FILE has the certificate and its key.")
+def emulator(**options: object) -> None:
     """Serve the Cosmos DB emulator on this machine, until Ctrl-C.
 
     It prints what to set in the shells that use it.
@@ -86,8 +82,16 @@ def emulator(options: tuple[str, ...]) -> None:
         reason = f"The emulator needs {missing.name}: pip install 'cosmosservice[emulator]'."
         raise UsageProblem(reason) from None
     name = "cosmosservice emulator"
-    sys.argv = [name, *options]
+    sys.argv = [name, *_as_arguments(options)]
     main(name, _announce)
+
+
+def _as_arguments(options: Mapping[str, object]) -> Iterator[str]:
+    for option, value in options.items():
+        if value is not None and value is not False:
+            yield f"--{option.replace('_', '-')}"
+            if value is not True:
+                yield str(value)
 
 
 def _announce(endpoint: str, key: str) -> None:
@@ -97,124 +101,30 @@ def _announce(endpoint: str, key: str) -> None:
     click.echo("Paste these lines into the shell of your agent. Ctrl-C stops.", err=True)
 
 
-@cli.command(epilog=example("doctor", "doctor --uri cosmosdb://embedded/sessions.db"))
-@uri_option
-@json_option
-def doctor(uri: str | None, as_json: bool) -> None:
-    """Check everything that the store needs, and say how to fix it.
+@cli.command(epilog=example("demo", "demo --short"))
+@click.option("--short", is_flag=True, help="By itself, without the page.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser. Print the address only.")
+def demo(short: bool, no_browser: bool) -> None:
+    """Watch a conversation survive: kills, collisions, the past.
 
-    Settings, versions, connection, write regions, containers, indexing, access and latency.
+    It needs no account and no model, and shows the session in the browser as it grows. Keys kill a
+    writer in the middle of a turn, let two collide, go back, fork, remember and erase. Without a
+    terminal it plays by itself.
     """
-    if not run(_doctor(uri, as_json)):
-        sys.exit(FAILED)
+    try:
+        from cosmosservice.cli.demo.play import play
+    except ModuleNotFoundError as missing:
+        reason = f"The demo needs {missing.name}: pip install 'cosmosservice[explore]'."
+        raise UsageProblem(reason) from None
+    with contextlib.suppress(KeyboardInterrupt):
+        run(play(short=short, browser=not no_browser))
 
 
-async def _doctor(uri: str | None, as_json: bool) -> bool:
-    from cosmosservice.cli.doctor import examine
-
-    healthy = True
-    async for finding in examine(settings_of(uri, existing=True)):
-        healthy = healthy and finding.status != "fail"
-        if as_json:
-            print_json(finding._asdict())
-            continue
-        out.print(_finding(finding), soft_wrap=True)
-    return healthy
-
-
-def _finding(finding: Finding) -> Folded:
-    mark, style = MARKS[finding.status]
-    found = Text(finding.found)
-    if finding.advice:
-        found.append(f"\n→ {finding.advice}", style)
-    label = Text.assemble((f"{mark} ", style), (finding.check.ljust(CHECK), "bold"), " ")
-    return Folded(found, label.cell_len, label)
-
-
-@cli.command(epilog=example("init", "init --update", "init --print az"))
-@click.option(
-    "--print",
-    "form",
-    type=click.Choice(["az", "bicep"]),
-    help="Change nothing: print commands or a template for an administrator.",
+@cli.command(
+    epilog=example(
+        "explore --uri cosmosdb://embedded/sessions.db", "explore --export report --session ID"
+    )
 )
-@click.option(
-    "--update",
-    is_flag=True,
-    help="Repair the TTL setting and the indexing policy of existing containers.",
-)
-@uri_option
-def init(form: str | None, update: bool, uri: str | None) -> None:
-    """Create the database and the containers, or print how.
-
-    An existing container is left unchanged, or repaired with --update. Its partition key, and
-    the vector policy of memories, are fixed when it is created.
-    """
-    settings = settings_of(uri)
-    if form is not None:
-        if settings.embedded_path is not None:
-            raise UsageProblem("The embedded emulator needs no deployment: run without --print.")
-        if form == "bicep":  # describes the desired state: it creates and updates
-            click.echo(provision.bicep(settings))
-        else:
-            click.echo(provision.az_commands(settings, update=update))
-        return
-    if settings.key is None and settings.embedded_path is None:
-        raise UsageProblem(
-            "Entra ID may not create databases and containers through the data plane. Have"
-            " somebody run what `cosmosservice init --print az` or `--print bicep` prints."
-        )
-    run(_create(uri, update=update))
-    names = ", ".join(each.name(settings) for each in CONTAINERS)
-    click.echo(f"Database {settings.database} has the containers {names}.", err=True)
-
-
-async def _create(uri: str | None, *, update: bool) -> None:
-    from cosmosservice.account.account import CosmosAccount
-
-    async with CosmosAccount(uri=uri, ensure="create") as account:
-        if update:
-            for name, wrong in (await account.update_containers(CONTAINERS)).items():
-                for each in wrong:
-                    click.echo(f"Repaired container {name}: {each}", err=True)
-        await account.open_containers(CONTAINERS)
-
-
-@cli.command("init-agent", epilog=example("init-agent my_agents"))
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--yaml", is_flag=True, help="Write services.yaml instead of services.py.")
-def init_agent(folder: Path, yaml: bool) -> None:
-    """Register the scheme cosmosdb:// for the agents in DIR.
-
-    DIR is the folder of agents for `adk web` and `adk api_server`, and the agent's own folder for
-    `adk run`.
-    """
-    name, text = ("services.yaml", SERVICES_YAML) if yaml else ("services.py", SERVICES_PY)
-    if not folder.is_dir():
-        raise UsageProblem(
-            f"There is no folder {folder}. DIR is the folder that contains your agents, or for"
-            " `adk run` the agent's own folder."
-        )
-    path = folder / name
-    if path.exists() and "cosmosservice.adk" not in path.read_text(encoding="utf-8"):
-        raise Problem(f"{path} exists. Add to it:\n\n{text}")
-    if path.exists():
-        click.echo(f"{path} registers cosmosdb:// already. Now run:", err=True)
-    else:
-        path.write_text(text, encoding="utf-8")
-        click.echo(f"Wrote {path}. Now run:", err=True)
-    click.echo(_adk_command(folder))
-
-
-def _adk_command(folder: Path) -> str:
-    """The command that starts the agents: `adk run` for one agent, `adk web` for several."""
-    one = any(folder.joinpath(name).exists() for name in ("agent.py", "root_agent.yaml"))
-    uri = "cosmosdb://embedded/sessions.db"
-    services = [f"--{each}_service_uri={uri}" for each in ("session", "memory", "artifact")]
-    return shlex.join(["adk", "run" if one else "web", *services, str(folder)])
-
-
-@cli.command(epilog=example("explore --uri cosmosdb://embedded/sessions.db"))
 @click.option(
     "--port",
     default=0,
@@ -223,15 +133,51 @@ def _adk_command(folder: Path) -> str:
 )
 @click.option("--write", is_flag=True, help="Allow forking sessions and erasing users.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser. Print the address only.")
+@click.option(
+    "--export",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the pages to a new folder instead, to be read without a server.",
+)
+@click.option("--app", "app_name", metavar="APP", help="With --export: only this app.")
+@click.option("--user", "user_id", metavar="USER", help="With --export: only this user.")
+@click.option("--session", "session_id", metavar="ID", help="With --export: only this session.")
+@click.option(
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 500),
+    help="With --export: how many sessions, the newest first.",
+)
+@click.option("--yes", is_flag=True, help="With --export: do not ask before writing.")
 @uri_option
-def explore(uri: str | None, port: int, write: bool, no_browser: bool) -> None:
+def explore(
+    uri: str | None,
+    port: int,
+    write: bool,
+    no_browser: bool,
+    folder: Path | None,
+    app_name: str | None,
+    user_id: str | None,
+    session_id: str | None,
+    limit: int,
+    yes: bool,
+) -> None:
     """Look at sessions in the browser, until Ctrl-C.
 
     Only this machine can open the page, and it only reads. Its address contains a secret: anyone
     with the address can see all sessions.
+
+    With --export, it writes the pages to a folder, after it has said what they contain.
     """
     from cosmosservice.cli import explore as work
 
+    if folder is not None:
+        work.export(uri, folder, work.Chosen(app_name, user_id, session_id, limit), yes=yes)
+        return
+    if app_name or user_id or session_id:
+        raise click.UsageError("--app, --user and --session belong to --export.")
     with contextlib.suppress(KeyboardInterrupt):
         run(work.explore(uri, port=port, write=write, browser=not no_browser))
 
@@ -270,6 +216,42 @@ def migrate(
     work.print_report(report, dry_run=dry_run, as_json=as_json)
 
 
+@cli.command(epilog=example("usage", "usage --app shop --by user --since 30d"))
+@click.option("--app", "app_name", metavar="APP", help="Only this app.")
+@click.option("--user", "user_id", metavar="USER", help="Only this user.")
+@click.option(
+    "--since",
+    callback=age_or_none,
+    metavar="AGE",
+    help="Only the events of the last days or hours: 30d, 12h.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["app", "user", "session"]),
+    default="app",
+    show_default=True,
+    help="One row for each.",
+)
+@uri_option
+@json_option
+def usage(
+    app_name: str | None,
+    user_id: str | None,
+    since: datetime.timedelta | None,
+    by: str,
+    uri: str | None,
+    as_json: bool,
+) -> None:
+    """Show turns, tokens and request units.
+
+    Tokens are those that the events report. Request units are an estimate of what storing the
+    events has cost. Deleted sessions count until they are purged.
+    """
+    from cosmosservice.cli.usage_work import show_usage
+
+    run(show_usage(uri, app_name, user_id, since, by, as_json=as_json))
+
+
 @cli.command(epilog=example("bench --turns 100"))
 @click.option("--turns", default=25, show_default=True, type=click.IntRange(1))
 @click.option(
@@ -282,7 +264,7 @@ def migrate(
 def bench(turns: int, peers: bool, uri: str | None, as_json: bool) -> None:
     """Measure a conversation on the store: time and request units.
 
-    It writes to its own session, in the app "cosmosservice-bench", and deletes it.
+    It writes to its own sessions, in the app "cosmosservice-bench", and erases them for good.
     """
     if peers:
         from cosmosservice.cli.bench import beside_peers

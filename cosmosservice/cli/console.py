@@ -199,3 +199,9 @@ def age(context: click.Context, parameter: click.Parameter, value: str) -> datet
         )
     unit = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}[found[2]]
     return datetime.timedelta(**{unit: int(found[1])})
+
+
+def age_or_none(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> datetime.timedelta | None:
+    return None if value is None else age(context, parameter, value)

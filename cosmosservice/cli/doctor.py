@@ -58,7 +58,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("fail", "connection", str(error), _connection_advice(settings, error))
         return
     try:
-        yield Finding("ok", "connection", f"{settings.endpoint} can be used")
+        yield Finding("ok", "connection", "the account answers")
         for finding in _account(await connection.properties()):
             yield finding
         complete = True
@@ -86,8 +86,7 @@ def _described(settings: Settings) -> str:
         way = f"the embedded emulator, in {settings.embedded_path}"
     else:
         way = f"{settings.endpoint} with {'a key' if settings.key else 'Entra ID'}"
-    containers = ", ".join(each.name(settings) for each in CONTAINERS)
-    return f"{way}; database {settings.database}; containers {containers}"
+    return f"{way}; database {settings.database}"
 
 
 def _versions() -> Finding:
@@ -107,6 +106,8 @@ def _connection_advice(settings: Settings, error: CosmosServiceError) -> str:
         )
     if not isinstance(error, AuthenticationError):
         return ""  # the message says what to do
+    if error.advice:
+        return error.advice
     if settings.key is not None:
         return (
             "Copy the account's primary key to COSMOSDB_KEY again. If the account refuses keys"
@@ -125,7 +126,7 @@ def _account(account: AccountProperties) -> Iterator[Finding]:
             "fail",
             "write regions",
             "the account accepts writes in several regions",
-            "Two regions could accept the same place in a session's log. Switch multi-region"
+            "Two regions could give one sequence number to two events. Switch multi-region"
             " writes off: az cosmosdb update --enable-multiple-write-locations false.",
         )
     else:
@@ -188,7 +189,7 @@ def _missing(settings: Settings, name: str, error: CosmosServiceError) -> tuple[
         return str(error), "Run `cosmosservice init`, or deploy/."
     return (
         f"the file has no container {name!r} yet",
-        "The service creates it at its first use. `cosmosservice init` creates it now.",
+        "The services create their containers at the first use. `cosmosservice init` does it now.",
     )
 
 

@@ -16,11 +16,13 @@ from cosmosservice.cli.console import UsageProblem, counted, err, print_json
 from cosmosservice.cli.memory_work import imported, service_of
 from cosmosservice.errors import ThrottledError, UnavailableError
 from cosmosservice.hosting.concurrency import together
-from cosmosservice.memory.positions import Positions
-from cosmosservice.sessions.store.feed_position import Scope
+from cosmosservice.hosting.operation import Background
+from cosmosservice.memory.continuations import Continuations
+from cosmosservice.sessions.store.feed_continuation import Scope
+from cosmosservice.sessions.store.keys import SessionKey
 
 _AT_ONCE: Final = 16  # sessions
-_MOST: Final = 500  # changes between two positions
+_MOST: Final = 500  # changes between two continuations
 
 
 async def follow(
@@ -131,9 +133,7 @@ class _Follower:
         first = run[0]
         done.events += len(events)
         done.stored += await self._memory.remember(
-            first.app_name,
-            first.user_id,
-            first.session_id,
+            _session_of(first),
             events,
             incarnation=first.incarnation,
             beginning=first.revision == 1,
@@ -142,9 +142,11 @@ class _Follower:
 
     async def _purged(self, change: SessionChange, done: Followed) -> None:
         """Erases the memories of the life that was purged."""
-        done.erased += await self._memory.erase_life(
-            change.app_name, change.user_id, change.session_id, change.incarnation
-        )
+        done.erased += await self._memory.erase_life(_session_of(change), change.incarnation)
+
+
+def _session_of(change: SessionChange) -> SessionKey:
+    return SessionKey(change.app_name, change.user_id, change.session_id)
 
 
 async def _taken(follower: _Follower, changes: list[SessionChange], *, patient: bool) -> Followed:
@@ -176,13 +178,14 @@ async def _together(watch: SessionWatch) -> AsyncIterator[list[SessionChange]]:
 
 async def _position(memory: CosmosMemoryService, scope: Scope) -> str | None:
     return await memory.in_store(
-        "follow", lambda store: Positions(store.container).get(scope.digest)
+        Background("follow"), lambda store: Continuations(store.container).get(scope.digest)
     )
 
 
 async def _keep_position(memory: CosmosMemoryService, scope: Scope, watch: SessionWatch) -> None:
-    place = watch.continuation
-    if place is not None:
+    continuation = watch.continuation
+    if continuation is not None:
         await memory.in_store(
-            "follow", lambda store: Positions(store.container).put(scope.digest, place)
+            Background("follow"),
+            lambda store: Continuations(store.container).put(scope.digest, continuation),
         )

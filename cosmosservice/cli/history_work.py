@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+from collections.abc import Iterator
 from typing import Any
 
+from google.adk.sessions import Session
+from google.adk.sessions.state import State
 from rich.text import Text
 
 from cosmosservice.cli.console import GivenName, Problem, counted, err, out, print_json
 from cosmosservice.cli.session_work import everything_of, named, print_session, service_of
 from cosmosservice.cli.timeline import clean, one_line, value_text
 from cosmosservice.data_converters import encode_value
+from cosmosservice.sessions.store.history import UnknownPoint
 
 Point = int | str | datetime.datetime
 
@@ -31,10 +36,8 @@ async def show_at(
 ) -> None:
     async with service_of(uri) as service:
         name = await named(service, given)
-        try:
+        with _points():
             session = await service.get_session_at(**name._asdict(), at=point_of(at))
-        except ValueError as problem:
-            raise Problem(str(problem)) from None
     print_session(session, last, as_json=as_json)
 
 
@@ -43,12 +46,10 @@ async def diff(
 ) -> None:
     async with service_of(uri) as service:
         name = await named(service, given)
-        try:
+        with _points():
             one = await service.get_session_at(**name._asdict(), at=point_of(first))
             other = await service.get_session_at(**name._asdict(), at=point_of(second))
-        except ValueError as problem:
-            raise Problem(str(problem)) from None
-    changes = changed(one.state, other.state)
+    changes = changed(one.state | _shared(one), other.state | _shared(other))
     if as_json:
         for key, (before, after) in changes.items():
             line: dict[str, Any] = {"key": key}
@@ -65,6 +66,29 @@ async def diff(
 
 
 MISSING = object()
+
+
+@contextlib.contextmanager
+def _points() -> Iterator[None]:
+    """Says what a point is if there is no such point."""
+    try:
+        yield
+        return
+    except UnknownPoint as problem:
+        reason = f"{problem.reason[0].upper()}{problem.reason[1:]}"
+    raise Problem(
+        f"{reason}. A point is a revision (0: before the first event), the id of an event, or a"
+        " time such as 2026-05-01T10:30."
+    )
+
+
+def _shared(session: Session) -> dict[str, Any]:
+    """The `user:` and `app:` values that the events of the session have set."""
+    found: dict[str, Any] = {}
+    for event in session.events:
+        delta = event.actions.state_delta.items()
+        found |= {k: v for k, v in delta if k.startswith((State.USER_PREFIX, State.APP_PREFIX))}
+    return found
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -87,15 +111,13 @@ async def fork(
 ) -> None:
     async with everything_of(uri) as service:
         name = await named(service, given)
-        try:
+        with _points():
             made = await service.fork_session(
                 **name._asdict(),
                 at=None if at is None else point_of(at),
                 new_session_id=new_session_id,
                 new_user_id=new_user_id,
             )
-        except ValueError as problem:
-            raise Problem(str(problem)) from None
     if as_json:
         print_json({"app_name": made.app_name, "user_id": made.user_id, "session_id": made.id})
         return

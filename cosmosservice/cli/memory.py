@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import datetime
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
 
+from cosmosservice.cli.completion import complete_session
 from cosmosservice.cli.console import (
     FAILED,
     Command,
@@ -25,6 +27,20 @@ def one_user(command: Command) -> Command:
     app = click.option("--app", "app_name", required=True, help="Name of the app.")
     user = click.option("--user", "user_id", required=True, help="Id of the user.")
     return app(user(uri_option(command)))
+
+
+def user_or_session(help_: str) -> Callable[[Command], Command]:
+    """--session, which is enough if its id is unique, or --app and --user; and --uri."""
+
+    def decorated(command: Command) -> Command:
+        session = click.option(
+            "--session", "session_id", help=help_, shell_complete=complete_session
+        )
+        app = click.option("--app", "app_name", help="Name of the app.")
+        user = click.option("--user", "user_id", help="Id of the user.")
+        return app(user(session(uri_option(command))))
+
+    return decorated
 
 
 def moment(
@@ -50,9 +66,8 @@ def memory() -> None:
 
 @memory.command(epilog=example('memory search --app greeter --user ada "favourite tea"'))
 @click.argument("query")
-@one_user
+@user_or_session("Only this session. Its id is enough if it is unique.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1))
-@click.option("--session", "session_id", help="Only this session.")
 @click.option("--author", help="Only what this author said.")
 @click.option("--since", callback=moment, help="Only what was said at this time or later.")
 @click.option("--until", callback=moment, help="Only what was said at this time or earlier.")
@@ -91,15 +106,14 @@ def add(
 
 @memory.command(epilog=example("memory forget --app greeter --user ada 50bf6c52-9ca3"))
 @click.argument("memory_id", metavar="[MEMORY]", required=False)
-@one_user
-@click.option("--session", "session_id", help="Erase all memories of this session.")
+@user_or_session("Erase all memories of this session. Its id is enough if it is unique.")
 @click.option("--all", "everything", is_flag=True, help="Erase all memories of the user.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def forget(
     uri: str | None,
     memory_id: str | None,
-    app_name: str,
-    user_id: str,
+    app_name: str | None,
+    user_id: str | None,
     session_id: str | None,
     everything: bool,
     yes: bool,
@@ -112,6 +126,7 @@ def forget(
 
     if [memory_id is not None, session_id is not None, everything].count(True) != 1:
         raise click.UsageError("Name one MEMORY, or give --session or --all.")
+    app_name, user_id = run(memory_work.owner(uri, app_name, user_id, session_id))
     if memory_id is not None:
         if not run(memory_work.forget(uri, app_name, user_id, memory_id)):
             sys.exit(FAILED)
@@ -125,9 +140,14 @@ def forget(
 
 
 @memory.command(epilog=example("memory follow --app greeter"))
-@click.option("--app", "app_name", required=True, help="Name of the app.")
+@click.option("--app", "app_name", help="Name of the app. Not needed for a --session.")
 @click.option("--user", "user_id", help="Only this user.")
-@click.option("--session", "session_id", help="Only this session. Needs --user.")
+@click.option(
+    "--session",
+    "session_id",
+    help="Only this session. Its id is enough if it is unique.",
+    shell_complete=complete_session,
+)
 @click.option("--once", is_flag=True, help="Stop when all existing events are added.")
 @click.option(
     "--since",
@@ -140,18 +160,26 @@ def forget(
 )
 @uri_option
 @json_option
-def follow(uri: str | None, user_id: str | None, session_id: str | None, **options: Any) -> None:
+def follow(
+    uri: str | None,
+    app_name: str | None,
+    user_id: str | None,
+    session_id: str | None,
+    **options: Any,
+) -> None:
     """Add new events of sessions to memory, until Ctrl-C.
 
     It follows an app, a --user or one --session. It continues where it stopped, even after a crash:
     nothing is stored twice. With --json it reports what was done, line by line.
     """
-    from cosmosservice.cli import following
+    from cosmosservice.cli import following, memory_work
 
-    if session_id is not None and user_id is None:
-        raise click.UsageError("--session needs --user: the user that the session belongs to.")
+    if session_id is not None:
+        app_name, user_id = run(memory_work.owner(uri, app_name, user_id, session_id))
+    if app_name is None:
+        raise click.UsageError("Name a --session, or give --app.")
     with contextlib.suppress(KeyboardInterrupt):
-        run(following.follow(uri, user_id, session_id, **options))
+        run(following.follow(uri, user_id, session_id, app_name=app_name, **options))
 
 
 @memory.command(epilog=example("memory embed --embedder my_agent.embedding:embed"))

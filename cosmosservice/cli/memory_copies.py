@@ -12,6 +12,7 @@ from cosmosservice import CosmosMemoryService
 from cosmosservice.account.container import Document
 from cosmosservice.account.files import rows_of
 from cosmosservice.cli.reports import TO_COPY, Copies
+from cosmosservice.hosting.operation import Background
 from cosmosservice.memory import copying
 from cosmosservice.memory.documents import MEMORY, Owner
 from cosmosservice.memory.store import MemoryStore
@@ -72,12 +73,12 @@ class CosmosMemories:
 
     async def portions(self, apps: Sequence[str]) -> AsyncIterator[tuple[int, Work]]:
         for owner in await self._owners(apps):
-            found = await self._service.in_store("migrate", _reading(owner))
-            yield sum(each.get("kind") == MEMORY for each in found), _documents_of(found)
+            found = await self._service.in_store(Background("migrate"), _reading(owner))
+            yield sum(each.get("kind") == MEMORY for each in found), documents_of(found)
 
     async def _owners(self, apps: Sequence[str]) -> list[str]:
         return await self._service.in_store(
-            "migrate", lambda store: copying.owners_in(store.container, apps)
+            Background("migrate"), lambda store: copying.owners_in(store.container, apps)
         )
 
 
@@ -88,7 +89,7 @@ async def copy_memories(
         if target is None:
             copies.outcomes[TO_COPY] += count
         else:
-            copies.outcomes.update(await target.in_store("migrate", work))
+            copies.outcomes.update(await target.in_store(Background("migrate"), work))
     for wrong in (copying.DIFFERENT, copying.LOST):
         if copies.outcomes[wrong]:
             copies.problems.append(f"memories: {copies.outcomes[wrong]:,} are {wrong}")
@@ -102,5 +103,5 @@ def _events_of(owner: Owner, sessions: BySession) -> Work:
     return lambda store: copying.put_events(store, owner, sessions)
 
 
-def _documents_of(found: Sequence[Document]) -> Work:
+def documents_of(found: Sequence[Document]) -> Work:
     return lambda store: copying.put_documents(store, found)

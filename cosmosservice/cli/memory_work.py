@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import importlib
 import sys
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ from typing import Any
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
-from cosmosservice import CosmosMemoryService
+from cosmosservice import CosmosAccount, CosmosMemoryService
 from cosmosservice.cli.console import (
     UsageProblem,
     bar,
@@ -21,7 +22,9 @@ from cosmosservice.cli.console import (
     settings_of,
 )
 from cosmosservice.cli.layout import print_table
+from cosmosservice.cli.session_work import OwnerName, owner_of
 from cosmosservice.cli.timeline import clean
+from cosmosservice.hosting.operation import Bounded
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.embedding import Embedder
 from cosmosservice.memory.entries import text_in
@@ -38,9 +41,22 @@ async def service_of(
         yield service
 
 
+async def owner(
+    uri: str | None, app_name: str | None, user_id: str | None, session_id: str | None
+) -> OwnerName:
+    """Whose memories are meant, without a request if app and user are given."""
+    if app_name is not None and user_id is not None:
+        return OwnerName(app_name, user_id)
+    given = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
+    settings_of(uri, existing=True)
+    async with CosmosAccount(uri=uri, ensure="verify") as account:
+        return await owner_of(account, given)
+
+
 async def search(uri: str | None, *, as_json: bool, **options: Any) -> None:
     async with service_of(uri) as service:
-        response = await service.search_memory(**options)
+        whose = await owner_of(service.account, options)
+        response = await service.search_memory(**options | whose._asdict())
     _print(response.memories, as_json, "Nothing was found.")
 
 
@@ -49,7 +65,9 @@ async def latest(
 ) -> None:
     owner = Owner.of(app_name, user_id)
     async with service_of(uri) as service:
-        found = await service.in_store("iter_memories", lambda store: store.latest(owner, limit))
+        found = await service.in_store(
+            Bounded("iter_memories"), lambda store: store.latest(owner, limit)
+        )
     _print(found, as_json, "No memories.")
     if len(found) == limit and not as_json:
         err.print(f"The latest {limit}; more with --limit.")
@@ -74,7 +92,7 @@ async def forget(uri: str | None, app_name: str, user_id: str, memory_id: str) -
     owner = Owner.of(app_name, user_id)
     async with service_of(uri) as service:
         found = await service.in_store(
-            "delete_memory", lambda store: store.forget(owner, memory_id)
+            Bounded("delete_memory"), lambda store: store.forget(owner, memory_id)
         )
     err.print("Forgotten." if found else "The user has no such memory.")
     return found
@@ -111,10 +129,17 @@ def imported(named: str) -> Embedder:
     return embedder
 
 
+def _time(memory: MemoryEntry) -> dict[str, float]:
+    """Seconds since 1970, as everywhere in --json. Other text than ISO 8601 stays as it is."""
+    with contextlib.suppress(ValueError):
+        return {"timestamp": datetime.datetime.fromisoformat(memory.timestamp or "").timestamp()}
+    return {}
+
+
 def _print(memories: list[MemoryEntry], as_json: bool, nothing: str) -> None:
     if as_json:
         for each in memories:
-            print_json(each.model_dump(mode="json", exclude_none=True))
+            print_json(each.model_dump(mode="json", exclude_none=True) | _time(each))
         return
     if not memories:
         err.print(nothing)

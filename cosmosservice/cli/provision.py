@@ -13,26 +13,45 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from cosmosservice.account.definitions import ContainerDefinition
 from cosmosservice.account.settings import Settings
 from cosmosservice.containers import CONTAINERS
+from cosmosservice.memory.definition import MEMORIES_CONTAINER, with_vectors
 
 DATA_CONTRIBUTOR = "00000000-0000-0000-0000-000000000002"
 LOADED = "loadJsonContent('containers.json')"
 
 
+def definitions(vectors: int = 0) -> list[ContainerDefinition]:
+    """All containers; that of memories with a policy for vectors of so many dimensions."""
+    memories = with_vectors(vectors) if vectors else MEMORIES_CONTAINER
+    return [memories if each is MEMORIES_CONTAINER else each for each in CONTAINERS]
+
+
 def containers_json() -> str:
-    """By default name: the properties for Azure Resource Manager, without the actual name."""
-    found = {each.default_name: each.properties for each in CONTAINERS}
+    """The properties for Azure Resource Manager, by default name and without the actual name;
+    and what memories have in addition if there is an embedder."""
+    embedded = with_vectors(1)
+    assert embedded.vector_embedding_policy is not None
+    (vector,) = embedded.vector_embedding_policy["vectorEmbeddings"]
+    found = {
+        "plain": {each.default_name: each.properties for each in CONTAINERS},
+        "vectors": {
+            "indexingPolicy": embedded.indexing_policy,
+            "vectorEmbedding": {k: v for k, v in vector.items() if k != "dimensions"},
+        },
+    }
     return json.dumps(found, indent=2)
 
 
-def bicep(settings: Settings) -> str:
+def bicep(settings: Settings, *, vectors: int = 0) -> str:
     """`deploy/database.bicep` with the containers in it and the settings as its defaults."""
     names = {each.default_name: each.name(settings) for each in CONTAINERS}
     defaults: dict[str, Any] = {
         "accountName": account_name(settings),
         "databaseName": settings.database,
         "containerNames": {default: name for default, name in names.items() if default != name},
+        "vectorDimensions": vectors,
     }
 
     def parameter(declared: re.Match[str]) -> str:
@@ -43,10 +62,10 @@ def bicep(settings: Settings) -> str:
 
     text = _template().replace(LOADED, _literal(json.loads(containers_json())))
     text = re.sub(r"\n//\n// containers\.json .*", "", text)
-    return re.sub(r"param (\w+) (string|object)\b.*", parameter, text).rstrip()
+    return re.sub(r"param (\w+) (string|object|int)\b.*", parameter, text).rstrip()
 
 
-def az_commands(settings: Settings, *, update: bool = False) -> str:
+def az_commands(settings: Settings, *, update: bool = False, vectors: int = 0) -> str:
     """Creates everything or, with `update`, repairs existing containers."""
     account = f'--account-name {shlex.quote(account_name(settings))} --resource-group "$GROUP"'
     database = shlex.quote(settings.database)
@@ -55,11 +74,13 @@ def az_commands(settings: Settings, *, update: bool = False) -> str:
         "PRINCIPAL_ID='object id of the identity that reads and writes'",
         f"az cosmosdb sql database create {account} --name {database}",
     ]
-    for definition in CONTAINERS:
+    for definition in definitions(vectors):
         name = shlex.quote(definition.name(settings))
         fixed = f" --partition-key-path {definition.partition_key} --partition-key-version 2"
         if definition.unique_key is not None:
             fixed += f" --unique-key-policy {_argument(definition.unique_key_policy)}"
+        if definition.vector_embedding_policy is not None:
+            fixed += f" --vector-embeddings {_argument(definition.vector_embedding_policy)}"
         lines.append(
             f"az cosmosdb sql container {'update' if update else 'create'} {account}"
             f" --database-name {database} --name {name}{'' if update else fixed}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
-from cosmosservice.cli.console import GivenName, bar, counted, err, print_json
+from cosmosservice.cli.console import GivenName, Problem, bar, counted, err, print_json
+from cosmosservice.cli.persons import found_of
 from cosmosservice.cli.session_work import everything_of, named
 from cosmosservice.sessions.administration import Progress, PurgeReport
 
@@ -58,6 +59,29 @@ class Purge:
                 )
         self._print(report)
 
+    async def person(self, user_id: str) -> None:
+        """Everything of a user in every app, state included."""
+        async with everything_of(self._uri) as service:
+            found = await found_of(service, user_id)
+            if found and not self._sure:
+                err.print(f"Of user {user_id!r} there is:", markup=False, soft_wrap=True)
+                for each in found:
+                    err.print(f"  {each.text}", markup=False, soft_wrap=True)
+                apps = counted(len(found), "app")
+                self._ask(f"all of user {user_id!r} in {apps}, with the user's state,")
+            reports = []
+            for number, each in enumerate(found, 1):
+                with self._progress(f"app {number:,} of {len(found):,}") as progress:
+                    reports.append(
+                        await service.purge_user(
+                            app_name=each.app_name,
+                            user_id=user_id,
+                            include_state=True,
+                            progress=progress,
+                        )
+                    )
+        self._print(_sum(reports))
+
     async def deleted(self, app_name: str | None, older_than: datetime.timedelta) -> None:
         async with everything_of(self._uri) as service:
             count = await service.count_deleted(app_name=app_name, older_than=older_than)
@@ -83,8 +107,8 @@ class Purge:
         )
 
     @contextlib.contextmanager
-    def _progress(self) -> Iterator[Progress]:
-        with bar("sessions") as show:
+    def _progress(self, what: str = "sessions") -> Iterator[Progress]:
+        with bar(what) as show:
 
             def progress(done: int, total: int) -> None:
                 self._done, self._total = done, total
@@ -97,7 +121,7 @@ class Purge:
             click.confirm(f"Erase {what} for good?", abort=True, err=True)
 
     def _print(self, report: PurgeReport) -> None:
-        documents = report.documents + report.companions
+        documents = report.documents + report.dependants
         if self._as_json:
             print_json(dataclasses.asdict(report))
         elif documents:
@@ -105,6 +129,23 @@ class Purge:
             err.print(f"Erased: {what}.")
         else:
             err.print("There was nothing to erase.")
+        if report.failed:
+            which = "".join(
+                f"\n  {each.session_id!r} of user {each.user_id!r} in app {each.app_name!r}:"
+                f" {each.reason}"
+                for each in report.failed
+            )
+            number = counted(len(report.failed), "session")
+            raise Problem(f"{number} could not be erased, or not completely. Run it again.{which}")
+
+
+def _sum(reports: Sequence[PurgeReport]) -> PurgeReport:
+    return PurgeReport(
+        sessions=sum(each.sessions for each in reports),
+        documents=sum(each.documents for each in reports),
+        dependants=sum(each.dependants for each in reports),
+        failed=tuple(failure for each in reports for failure in each.failed),
+    )
 
 
 def _age(age: datetime.timedelta) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple
 
 from google.adk.sessions import Session
 from rich.text import Text
 
-from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSessionService
-from cosmosservice.cli import archive
+from cosmosservice import (
+    CosmosAccount,
+    CosmosArtifactService,
+    CosmosMemoryService,
+    CosmosSessionService,
+)
 from cosmosservice.cli.console import (
     GivenName,
     Problem,
@@ -28,6 +32,7 @@ from cosmosservice.cli.console import (
 )
 from cosmosservice.cli.layout import Folded, fits, print_rows
 from cosmosservice.cli.timeline import clean, moment, one_line, session_view
+from cosmosservice.sessions.archive_lines import session_lines
 from cosmosservice.sessions.store.repair import RepairReport
 
 
@@ -46,12 +51,12 @@ async def everything_of(uri: str | None) -> AsyncIterator[CosmosSessionService]:
     """A session service whose purges erase memories and artifacts too, and whose forks copy
     artifacts."""
     async with service_of(uri) as service:
-        companions = (
+        dependants = (
             CosmosMemoryService(account=service.account),
             CosmosArtifactService(account=service.account),
         )
         yield service
-        del companions
+        del dependants
 
 
 async def named(
@@ -83,6 +88,25 @@ async def named(
             f"{len(found):,} sessions have the id {given.session_id!r}. Name one of them:{which}"
         )
     return found[0]
+
+
+class OwnerName(NamedTuple):
+    """A user of an app."""
+
+    app_name: str
+    user_id: str
+
+
+async def owner_of(account: CosmosAccount, given: Mapping[str, Any]) -> OwnerName:
+    """Whose memories or artifacts are meant: those of --app and --user, or of a session's user."""
+    app_name, user_id, session_id = (given.get(each) for each in GivenName._fields)
+    if app_name is not None and user_id is not None:
+        return OwnerName(app_name, user_id)
+    if session_id is None:
+        raise UsageProblem("Name a --session, or give --app and --user.")
+    service = CosmosSessionService(account=account)
+    name = await named(service, GivenName(app_name, user_id, session_id), deleted=None)
+    return OwnerName(name.app_name, name.user_id)
 
 
 async def existing(service: CosmosSessionService, name: SessionName) -> Session:
@@ -131,7 +155,7 @@ async def list_sessions(
 
 def _print_sessions(found: list[dict[str, Any]], now: float) -> None:
     """One line for each session if there is room. Otherwise its title is below its id."""
-    head = ("session", "title", "app", "user", "records", "updated")
+    head = ("session", "title", "app", "user", "events", "updated")
     rows = [
         tuple(
             Text(one_line(str(each)))
@@ -140,7 +164,7 @@ def _print_sessions(found: list[dict[str, Any]], now: float) -> None:
                 session["title"],
                 session["app_name"],
                 session["user_id"],
-                f"{session['records']:,}",
+                f"{session['events']:,}",
                 ago(session["last_update_time"], now),
             )
         )
@@ -155,10 +179,8 @@ def _print_sessions(found: list[dict[str, Any]], now: float) -> None:
         out.print(name, updated, sep="  ", soft_wrap=True)
         if title:
             out.print(Folded(title, 2), soft_wrap=True)
-        records = counted(session["records"], "record")
-        out.print(
-            Text.assemble("  ", app, " / ", user, f"  {records}", style="dim"), soft_wrap=True
-        )
+        events = counted(session["events"], "event")
+        out.print(Text.assemble("  ", app, " / ", user, f"  {events}", style="dim"), soft_wrap=True)
 
 
 def ago(timestamp: float, now: float) -> str:
@@ -184,7 +206,7 @@ def print_session(session: Session, last: int | None, *, as_json: bool) -> None:
         return
     if last is not None:
         session = session.model_copy(update={"events": session.events[-last:]})
-    for line in archive.session_lines(session):
+    for line in session_lines(session):
         print_json(line)
 
 
@@ -242,7 +264,7 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
             (report.finished, "a delete, restore or purge was finished"),
             (
                 report.late,
-                f"its session document had not followed {counted(report.late, 'record')}",
+                f"its session document had not followed {counted(report.late, 'event')}",
             ),
             (report.holes, f"documents are missing at {_some(report.holes)}"),
             (report.unreadable, f"events cannot be read at {_some(report.unreadable)}"),
@@ -255,5 +277,5 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
         out.print(clean(line), style=style, markup=False, soft_wrap=True)
 
 
-def _some(places: list[int]) -> str:
-    return ", ".join(map(str, places[:10])) + (" …" if len(places) > 10 else "")
+def _some(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")

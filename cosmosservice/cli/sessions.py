@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from cosmosservice.cli.completion import complete_session
 from cosmosservice.cli.console import (
     FAILED,
     Command,
@@ -24,6 +25,9 @@ from cosmosservice.cli.console import (
 
 some_app = click.option("--app", "app_name", help="Only this app.")
 some_user = click.option("--user", "user_id", help="Only this user.")
+maybe_session = click.argument(
+    "session_id", metavar="[SESSION]", required=False, shell_complete=complete_session
+)
 a_point = "a revision, the id of an event, or a time such as 2026-05-01T10:30."
 
 
@@ -31,7 +35,7 @@ def one_session(command: Command) -> Command:
     """SESSION, with --app and --user if its id is not unique, and --uri."""
     app = click.option("--app", "app_name", help="App name, if the id is not unique.")
     user = click.option("--user", "user_id", help="User id, if the session's id is not unique.")
-    session = click.argument("session_id", metavar="SESSION")
+    session = click.argument("session_id", metavar="SESSION", shell_complete=complete_session)
     return app(user(session(uri_option(command))))
 
 
@@ -95,7 +99,8 @@ def show(uri: str | None, at: str | None, last: int | None, as_json: bool, **nam
 def diff(uri: str | None, first: str, second: str, as_json: bool, **name: Any) -> None:
     """Show what changed in a session's state from point A to point B.
 
-    A point is a revision (0: before the first event), the id of an event, or a time.
+    A point is a revision (0: before the first event), the id of an event, or a time. Of user: and
+    app: values it shows those that events of this session have set. Other sessions change them too.
     """
     from cosmosservice.cli import history_work
 
@@ -139,7 +144,7 @@ def fork(
 @sessions.command(epilog=example("sessions tail --app greeter", "sessions tail first --last 20"))
 @some_app
 @some_user
-@click.argument("session_id", metavar="[SESSION]", required=False)
+@maybe_session
 @click.option(
     "--since",
     metavar="now|beginning|CONTINUATION",
@@ -169,19 +174,35 @@ def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: 
         run(tailing.tail(uri, app_name, user_id, **options))
 
 
-@sessions.command(epilog=example("sessions export --app greeter -o greeter.jsonl"))
+@sessions.command(
+    epilog=example(
+        "sessions export --app greeter -o greeter.jsonl",
+        "sessions export --with deleted --with memories --with artifacts -o all.jsonl",
+    )
+)
 @some_app
 @some_user
-@click.option("--session", "session_id", help="Only this session.")
+@click.option("--session", "session_id", help="Only this session.", shell_complete=complete_session)
 @click.option(
     "-o", "--output", type=click.File("wb"), default="-", help="Output file. Default: stdout."
 )
+@click.option(
+    "--with",
+    "also",
+    multiple=True,
+    type=click.Choice(["deleted", "memories", "artifacts"]),
+    help="Take these along, too. Can be repeated.",
+)
 @uri_option
-def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
-    """Write sessions to a file, without loss."""
+def export(uri: str | None, output: IO[bytes], also: tuple[str, ...], **chosen: str | None) -> None:
+    """Write sessions to a file, without loss.
+
+    Deleted sessions, memories and artifacts are left out, unless they are wanted --with them.
+    `import` brings back what is in the file.
+    """
     from cosmosservice.cli.moving import Export
 
-    exporting = Export(output)
+    exporting = Export(output, also)
     with interruptible(lambda: exporting.interrupted):
         run(exporting.run(uri, **chosen))
 
@@ -192,7 +213,7 @@ def export(uri: str | None, output: IO[bytes], **chosen: str | None) -> None:
 @uri_option
 @json_option
 def import_(uri: str | None, file: IO[bytes], dry_run: bool, as_json: bool) -> None:
-    """Import exported sessions into a store. A second run continues where the first stopped."""
+    """Import what was exported into a store. A second run continues where the first stopped."""
     from cosmosservice.cli.moving import Import
 
     importing = Import(dry_run=dry_run)
@@ -222,13 +243,19 @@ def restore(uri: str | None, **name: Any) -> None:
     epilog=example(
         "sessions purge first",
         "sessions purge --app greeter --user ada --all --include-state",
+        "sessions purge --user ada --all-apps",
         "sessions purge --deleted --older-than 90d",
     )
 )
 @some_app
 @some_user
-@click.argument("session_id", metavar="[SESSION]", required=False)
+@maybe_session
 @click.option("--all", "whole_user", is_flag=True, help="Erase all sessions of the user.")
+@click.option(
+    "--all-apps",
+    is_flag=True,
+    help="Erase the --user in every app, with state, after showing what there is.",
+)
 @click.option("--include-state", is_flag=True, help="With --all: erase the user's state too.")
 @click.option(
     "--deleted", is_flag=True, help="Erase all deleted sessions of --app, or of all apps."
@@ -250,6 +277,7 @@ def purge(
     user_id: str | None,
     session_id: str | None,
     whole_user: bool,
+    all_apps: bool,
     include_state: bool,
     deleted: bool,
     older_than: datetime.timedelta,
@@ -258,16 +286,20 @@ def purge(
 ) -> None:
     """Erase sessions for good, with their memories and artifacts.
 
-    One SESSION, --all of a user, or those that were --deleted long ago. If interrupted, run it
-    again.
+    One SESSION, --all of a user in one app or in --all-apps, or those that were --deleted long
+    ago. If interrupted, run it again.
     """
     from cosmosservice.cli.purging import Purge
 
-    if [session_id is not None, whole_user, deleted].count(True) != 1:
-        raise click.UsageError("Name one SESSION, or give --all or --deleted.")
+    if [session_id is not None, whole_user, all_apps, deleted].count(True) != 1:
+        raise click.UsageError("Name one SESSION, or give --all, --all-apps or --deleted.")
     purging = Purge(uri, sure=yes, as_json=as_json)
     if deleted:
         work = purging.deleted(app_name, older_than)
+    elif all_apps:
+        if user_id is None or app_name is not None:
+            raise click.UsageError("--all-apps needs --user, and no --app.")
+        work = purging.person(user_id)
     elif session_id is not None:
         work = purging.session(GivenName(app_name, user_id, session_id))
     elif app_name is None or user_id is None:
@@ -281,7 +313,7 @@ def purge(
 @sessions.command(epilog=example("sessions repair first", "sessions repair --app greeter --json"))
 @some_app
 @some_user
-@click.argument("session_id", metavar="[SESSION]", required=False)
+@maybe_session
 @click.option(
     "--accept-loss",
     is_flag=True,
@@ -300,8 +332,8 @@ def repair(
     """Bring session documents in line with their logs.
 
     One session, or all of them. It reports damage, and it writes: late documents, interrupted
-    deletes and purges, lost places. Readers repair what they find, so there is no need to run it
-    regularly.
+    deletes and purges, missing records. Readers repair what they find, so there is no need to
+    run it regularly.
     """
     from cosmosservice.cli import session_work
 

@@ -24,6 +24,7 @@ from .classes import event_subclasses
 from .tags import CLASS
 
 _RAW = "_raw"
+_WITHOUT_DECODING = {_RAW, "id", "timestamp"}
 
 # The instance's own dict, beneath the property of the lazy class.
 _get_dict: Callable[[Any], dict[str, Any]] = BaseModel.__dict__["__dict__"].__get__
@@ -87,7 +88,9 @@ def _decode(event: Event) -> None:
         if decoded is not None and type(event) in _lazy_classes.values():
             for get, set_ in _SLOTS:
                 set_(event, get(decoded))
-            _set_dict(event, _get_dict(decoded))
+            # What `object.__setattr__` has set, beneath the class, stays.
+            present = {name: value for name, value in _get_dict(event).items() if name != _RAW}
+            _set_dict(event, _get_dict(decoded) | present)
             object.__setattr__(event, "__class__", type(decoded))
 
 
@@ -133,11 +136,11 @@ def _made_lazy(cls: type[Event]) -> type[Event]:
         def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Event:
             """Returns another lazy event, so that copying a session decodes nothing."""
             fields = _get_dict(self)
-            if _RAW in fields:
+            if _RAW in fields and fields.keys() <= _WITHOUT_DECODING:
                 copy = _new(type(self))
                 _set_dict(copy, fields.copy())
                 return copy
-            _decode(self)  # waits for the thread that is about to finish it
+            _decode(self)  # waits for a thread that is about to finish it
             made: Event = self.__deepcopy__(memo)
             return made
 

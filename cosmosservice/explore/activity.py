@@ -10,6 +10,7 @@ from aiohttp import web
 
 from cosmosservice.explore import plots
 from cosmosservice.explore.catalogue import Catalogue, Search
+from cosmosservice.explore.measures import Measure, measures
 
 if TYPE_CHECKING:
     from cosmosservice.account.container import Document
@@ -21,6 +22,7 @@ _EVENTS: Final = 5_000  # that are counted, of all apps
 _SESSIONS: Final = 1_000
 _OPERATIONS: Final = 9
 _GOOD_SECONDS: Final = 30.0
+_ROWS: Final = 30  # agents and tools
 
 
 class Activity:
@@ -41,7 +43,8 @@ class Activity:
         events = await self._events()
         found = await self._catalogue.find(Search(app_name=app or None), _SESSIONS)
         of_app = [each for each in events if app in ("", each.get("app_name"))]
-        by_day = plots.days(of_app, datetime.date.today(), DAYS)
+        found_measures = measures(of_app, datetime.date.today(), DAYS)
+        days = found_measures.days
         return self._rendering.page(
             "activity.html",
             app=app,
@@ -49,9 +52,27 @@ class Activity:
             days=DAYS,
             most_events=_EVENTS if len(events) == _EVENTS else 0,
             most_sessions=_SESSIONS if found.continuation else 0,
+            agents=_first(found_measures.agents),
+            tools=_first(found_measures.tools),
             plots=[
-                plots.columns("Turns a day", by_day.turns),
-                plots.columns("Tokens a day", by_day.tokens, ("in", "out")),
+                plots.columns("Turns a day", {day: [each.turns] for day, each in days.items()}),
+                plots.columns(
+                    "Tokens a day", {day: each.tokens for day, each in days.items()}, ("in", "out")
+                ),
+                plots.columns(
+                    "Seconds of a turn",
+                    {day: (each.p50, each.p95) for day, each in days.items()},
+                    ("p50", "p95"),
+                    stacked=False,
+                    unit=" s",
+                ),
+                plots.columns(
+                    "Errors a day",
+                    {day: (each.errors, each.failures) for day, each in days.items()},
+                    ("of models", "of tools"),
+                ),
+            ],
+            last_plots=[
                 plots.rows(
                     "Sessions by number of events", plots.sizes(row.records for row in found.rows)
                 ),
@@ -73,3 +94,7 @@ class Activity:
         units = sorted(self._meter.by_operation.items(), key=lambda each: -each[1])
         rest = sum(each for _, each in units[_OPERATIONS:])
         return dict(units[:_OPERATIONS]) | ({"others": rest} if rest else {})
+
+
+def _first(found: dict[str, Measure]) -> dict[str, Measure]:
+    return dict(list(found.items())[:_ROWS])

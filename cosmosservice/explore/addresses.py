@@ -42,9 +42,9 @@ def search_of(request: web.Request) -> Search:
         query.get("app") or None,
         query.get("user") or None,
         DELETED if query.get("deleted") == "yes" else ACTIVE,
-        query.get("q", "").strip(),
         _day(query.get("from", ""), -EVER),
         _day(query.get("to", ""), EVER, 1),
+        text=query.get("q", "").strip(),
     )
 
 

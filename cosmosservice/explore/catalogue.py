@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cosmosservice.account.container import Document
-from cosmosservice.explore.queries import ACTIVITY, FOUND, NAMED
-from cosmosservice.sessions.store.documents import ACTIVE
+from cosmosservice.explore.queries import ACTIVITY
+from cosmosservice.hosting.operation import Bounded, Unbounded
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.pages import Latest, Position, Start
+from cosmosservice.sessions.store.pages import Latest
 from cosmosservice.sessions.store.records import number
 
 if TYPE_CHECKING:
@@ -29,21 +29,7 @@ _LOOKS: Final = (50, 150, 300, 500, 500, 500)
 class Search(Latest):
     """The most recently used sessions that match."""
 
-    app_name: str | None = None
-    user_id: str | None = None
-    status: str = ACTIVE
     text: str = ""  # in the title, the session id or the user id
-    after: float = -EVER  # inclusive
-    before: float = EVER  # exclusive
-
-    def start(self, continuation: str | None) -> Start:
-        if continuation is None:
-            return Start(Position(self.before, "", ""))
-        return super().start(continuation)
-
-    def query(self, now: float, start: Start, limit: int) -> tuple[str, dict[str, Any]]:
-        _, parameters = super().query(now, start, limit)
-        return FOUND[self.app_name is not None], parameters | {"after": self.after}
 
     def may_hold(self, key: SessionKey) -> bool:
         """Whether a session may match, judging by its names."""
@@ -53,14 +39,6 @@ class Search(Latest):
         text = self.text.casefold()
         names = (row.title, row.key.session_id, row.key.user_id)
         return any(text in name.casefold() for name in names)
-
-
-class _Named(Search):
-    """The matches whose session id or user id is the text itself, which the index finds."""
-
-    def query(self, now: float, start: Start, limit: int) -> tuple[str, dict[str, Any]]:
-        _, parameters = super().query(now, start, limit)
-        return NAMED[self.app_name is not None], parameters | {"text": self.text}
 
 
 @dataclass(frozen=True)
@@ -107,7 +85,7 @@ class Catalogue:
         rows: list[Row] = []
         looked: list[Row] = []
         if continuation is None:  # sessions with exactly this id, however old
-            rows, _ = await self._look(_Named(**vars(search)), limit, None)
+            rows, _ = await self._look(replace(search, with_id=search.text), limit, None)
         # A search for an id ends with it, but may be continued.
         for count in _LOOKS[:1] if rows else _LOOKS:
             some, continuation = await self._look(search, count, continuation)
@@ -122,7 +100,8 @@ class Catalogue:
         self, search: Search, limit: int, continuation: str | None
     ) -> tuple[list[Row], str | None]:
         found, following = await self._service.in_store(
-            "list_sessions", lambda store: store.listing.latest(search, limit, continuation)
+            Bounded("list_sessions"),
+            lambda store: store.listing.latest(search, limit, continuation),
         )
         rows = [row for body in found if (row := _row(body)) is not None]
         if len(self._apps) < _MOST_APPS:
@@ -137,7 +116,7 @@ class Catalogue:
         """App, time, author and token usage of the events since then, the newest first."""
         parameters = {"limit": limit, "since": int(since)}
         return await self._service.in_store(
-            "activity", lambda store: store.events.query(ACTIVITY, parameters)
+            Unbounded("activity"), lambda store: store.events.query(ACTIVITY, parameters)
         )
 
 

@@ -12,15 +12,17 @@ from typing import Any, Final
 from google.adk.events import Event
 from google.genai import types
 
-from cosmos_emulator import charges
 from cosmosservice.explore.session_log import Entry
 from cosmosservice.explore.texts import brief, shortened, value_text
+from cosmosservice.sessions.store.usage import stored_units
 
 # Types that a browser shows and that cannot run scripts. An SVG can.
 IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_BYTES: Final = 4_000_000  # of one page
 _CHANGE: Final = 300  # characters of a value that an event has set
 _CHANGES: Final = 50
+_LONG_LINES: Final = 40  # a longer text is folded
+_LONG_TEXT: Final = 3_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,15 @@ class Block:
     preview: str = ""  # beside the label
     version: int = 0  # of an artifact, whose name is the text
     is_image: bool = False
+    tool: str = ""  # that was called or has answered
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.text) > _LONG_TEXT or self.text.count("\n") > _LONG_LINES
+
+    @property
+    def is_error(self) -> bool:
+        return self.kind in ("error", "failure")
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,37 @@ class Item:
     changes: list[tuple[str, str]] = field(default_factory=list)  # of the state: the first ones
     tokens: tuple[int, int] = (0, 0)  # in, out
 
+    @property
+    def errors(self) -> int:
+        return sum(block.is_error for block in self.blocks)
+
+    @property
+    def text(self) -> str:
+        """What was said, without thoughts."""
+        return "\n\n".join(block.text for block in self.blocks if block.kind == "text")
+
+    @property
+    def tools(self) -> list[str]:
+        return [block.tool for block in self.blocks if block.tool]
+
+    @property
+    def answering(self) -> list[str]:
+        """The tools whose results it has."""
+        answers = ("result", "failure")
+        return [block.tool for block in self.blocks if block.tool and block.kind in answers]
+
+
+@dataclass(frozen=True)
+class Step:
+    """An event in the waterfall of a turn: what took the time before it."""
+
+    item: Item
+    kind: str  # user, model, tool
+    name: str
+    begin: float  # seconds after the turn's first event
+    seconds: float
+    share: tuple[float, float]  # begin and length, of 1000
+
 
 @dataclass
 class Turn:
@@ -55,6 +97,34 @@ class Turn:
 
     invocation_id: str
     items: list[Item] = field(default_factory=list)
+
+    @property
+    def errors(self) -> int:
+        return sum(item.errors for item in self.items)
+
+    @property
+    def steps(self) -> list[Step]:
+        """Where the time went: an event took the time since the one before it."""
+        first, whole = self.items[0].timestamp, max(self.seconds, 1e-6)
+        found, at = [], 0.0
+        for item in self.items[1:]:
+            begin, at = at, max(at, item.timestamp - first)
+            tools = item.answering
+            share = 1000 * begin / whole, max(1000 * (at - begin) / whole, 4.0)
+            found.append(
+                Step(
+                    item,
+                    "tool" if tools else "user" if item.by_user else "model",
+                    ", ".join(tools) or item.author or "session",
+                    begin,
+                    at - begin,
+                    (min(share[0], 996.0), share[1]),
+                )
+            )
+        return found
+
+    def seconds_of(self, kind: str) -> float:
+        return sum(step.seconds for step in self.steps if step.kind == kind)
 
     @property
     def seconds(self) -> float:
@@ -68,7 +138,7 @@ class Turn:
     @property
     def request_units(self) -> float:
         """The approximate charge for storing its events, estimated from their sizes."""
-        return sum(charges.write(item.size, 1) for item in self.items)
+        return sum(stored_units(item.size) for item in self.items)
 
 
 class ImageBudget:
@@ -90,7 +160,7 @@ def turns(entries: Iterable[Entry]) -> list[Turn]:
     found: list[Turn] = []
     for entry in entries:
         invocation = entry.event.invocation_id if entry.event else ""
-        item = _item(entry, budget)
+        item = item_of(entry, budget)
         alone = not invocation and item.by_user
         if not found or alone or found[-1].invocation_id != invocation:
             found.append(Turn(invocation))
@@ -98,7 +168,7 @@ def turns(entries: Iterable[Entry]) -> list[Turn]:
     return found
 
 
-def _item(entry: Entry, budget: ImageBudget) -> Item:
+def item_of(entry: Entry, budget: ImageBudget) -> Item:
     event = entry.event
     if event is None:
         what = {"tombstone": "deleted", "lost": "damaged here: an event is missing"}
@@ -160,7 +230,8 @@ def part_blocks(part: types.Part, budget: ImageBudget) -> Iterator[Block]:
 def _call(call: types.FunctionCall) -> Block:
     given = call.args or {}
     preview = ", ".join(f"{name}: {value_text(value)}" for name, value in given.items())
-    return Block("call", value_text(given, indent=2), f"Calls {call.name}", brief(preview))
+    text, name = value_text(given, indent=2), call.name or ""
+    return Block("call", text, f"Calls {name}", brief(preview), tool=name)
 
 
 def _result(answer: types.FunctionResponse) -> Block:
@@ -171,6 +242,7 @@ def _result(answer: types.FunctionResponse) -> Block:
         value_text(response, indent=2),
         f"{answer.name} {'failed' if failed else 'returned'}",
         brief(value_text(response)),
+        tool=answer.name or "",
     )
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from google.adk.errors.input_validation_error import InputValidationError
 
 from cosmosservice.artifacts.keys import Scope
+from cosmosservice.artifacts.reading import created_at
 from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
 from cosmosservice.explore.queries import FILES_OF_SCOPE, FILES_OF_USER
-from cosmosservice.explore.texts import LONGEST
+from cosmosservice.explore.session_log import Entry, LogPage
+from cosmosservice.explore.texts import LONGEST, visible
+from cosmosservice.hosting.operation import Bounded
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.records import number
 
@@ -30,6 +35,7 @@ class FileVersion:
     mime_type: str
     size: int
     saved_at: float
+    since: int = 0  # the first event of the shown page that can know of it
 
 
 @dataclass
@@ -52,7 +58,7 @@ class Files:
         """The artifacts of all sessions of the user, and those that the sessions share."""
         parameters = {"app": key.app_name, "user": key.user_id, "limit": _MOST}
         found: list[Document] = await self._service.in_store(
-            "list_artifact_keys",
+            Bounded("list_artifact_keys"),
             lambda store: store.container.query(FILES_OF_USER, parameters),
         )
         return _files(key, found)
@@ -68,7 +74,7 @@ class Files:
     async def _in(self, partition: str) -> list[Document]:
         parameters = {"limit": _MOST}
         found: list[Document] = await self._service.in_store(
-            "list_artifact_keys",
+            Bounded("list_artifact_keys"),
             lambda store: store.container.query(FILES_OF_SCOPE, parameters, partition),
         )
         return found
@@ -125,9 +131,55 @@ def _files(key: SessionKey, found: Iterable[Document]) -> list[File]:
                 int(number(body.get("version"))),
                 str(body.get("mime_type") or ""),
                 int(number(body.get("bytes"))),
-                number(body.get("_ts")),
+                created_at(body),
             )
         )
     for file in files.values():
         file.versions.sort(key=lambda each: -each.number)
-    return [files[each] for each in sorted(files)]
+    return [files[each] for each in sorted(files, key=_natural)]
+
+
+def saved_as(name: str) -> str:
+    """The header that saves a file under this name: without folders and without characters that
+    hide its end."""
+    last = visible(re.split(r"[/\\]", name)[-1]).replace("\\", "_")
+    last = last.removeprefix("user:").lstrip(".") or "artifact"
+    return f"attachment; filename*=UTF-8''{quote(last, safe='')}"
+
+
+def _natural(names: tuple[str, str]) -> list[Any]:
+    """Orders chart19 before chart109."""
+    return [
+        [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+        for name in names
+    ]
+
+
+def placed(files: list[File], page: LogPage) -> list[File]:
+    """The same, with the event that each version belongs to: the one that names it or, if none on
+    the page does, the first one after it was saved."""
+    named: dict[tuple[str, int], int] = {}
+    for entry in page.entries:
+        delta = entry.event.actions.artifact_delta if entry.event else {}
+        for name, version in (delta or {}).items():
+            named.setdefault((name, version), entry.revision)
+    return [
+        replace(file, versions=[_placed(file.name, each, named, page) for each in file.versions])
+        for file in files
+    ]
+
+
+def _placed(
+    name: str, version: FileVersion, named: dict[tuple[str, int], int], page: LogPage
+) -> FileVersion:
+    since = named.get((name, version.number))
+    if since is None:
+        later = (each.revision for each in page.entries if _time(each) >= version.saved_at)
+        since = next(later, page.head.last + 1 if page.later is None else page.later + 1)
+        if page.entries and since == page.entries[0].revision:
+            since = 0  # it may be older than the page
+    return replace(version, since=since)
+
+
+def _time(entry: Entry) -> float:
+    return entry.event.timestamp if entry.event else entry.timestamp

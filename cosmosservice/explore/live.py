@@ -127,7 +127,7 @@ class _Channel:
 
 
 class Live:
-    """Lives on one event loop."""
+    """Tells open pages what has changed, on the event loop of the server."""
 
     def __init__(self, service: CosmosSessionService, interval: float = 1.0) -> None:
         self._service = service

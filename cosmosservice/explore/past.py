@@ -1,6 +1,6 @@
-"""The state of a session at any point of its log, computed from as few events as possible.
+"""The state of a session at any revision, computed from as few events as possible.
 
-From the beginning: the initial state and the changes up to the point. From the end: the current
+From the beginning: the initial state and the changes up to the revision. From the end: the current
 state, with the earlier values of the keys that were changed since, found by going back. The nearer
 side is used. Records never change, so those that were read are cached.
 """
@@ -16,6 +16,7 @@ from cosmosservice.account.container import Document
 from cosmosservice.data_converters.state_scopes import plain
 from cosmosservice.explore.session_log import Head, LogPage, read_shown, shared_keys
 from cosmosservice.explore.texts import value_text
+from cosmosservice.hosting.operation import Bounded
 from cosmosservice.sessions.store.event_log import Plan
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Mark = Literal["", "new", "changed", "removed"]
 
 @dataclass(frozen=True)
 class Value:
-    """A key of the state, and what the event at that point did to it."""
+    """A key of the state, and what the event with that revision did to it."""
 
     key: str
     value: Any
@@ -71,7 +72,7 @@ def _value(key: str, before: Any, after: Any) -> Value:
 
 @dataclass
 class _Stretch:
-    """The changes of the session's own state in a stretch of the log, by place."""
+    """The changes of the session's own state in a stretch of the log, by seq."""
 
     changes: dict[int, Document] = field(default_factory=dict)
     initial: Document | None = None  # if it has the first record, and that stores it
@@ -83,7 +84,7 @@ class _Stretch:
 
 
 class Past:
-    """Lives on one event loop."""
+    """Computes states from as few events as possible, and caches what it has read."""
 
     def __init__(self, service: CosmosSessionService) -> None:
         self._service = service
@@ -91,9 +92,9 @@ class Past:
 
     async def state_at(self, head: Head, revision: int, page: LogPage | None = None) -> list[Value]:
         """The session's own state after an event, and what that event changed. With `page`, its
-        events are not read again. Raises ValueError if the session has no such point."""
+        events are not read again. Raises ValueError if the session has no such revision."""
         if not head.first <= revision <= head.last:
-            raise ValueError(f"The session has the points {head.first} to {head.last}.")
+            raise ValueError(f"The session has the revisions {head.first} to {head.last}.")
         log = _Log(self, head, page)
         if revision == head.first:
             state = await log.state_before(revision + 1)
@@ -128,7 +129,7 @@ class Past:
     ) -> list[Record]:
         plan = Plan(after + 1, last, before=last + 1)
         return await self._service.in_store(
-            "get_session_at", lambda store: read_shown(store, key, incarnation, plan)
+            Bounded("get_session_at"), lambda store: read_shown(store, key, incarnation, plan)
         )
 
 
@@ -140,52 +141,52 @@ class _Log:
         self._head = head
         self._page = page.entries if page is not None else []
 
-    async def changes(self, place: int) -> Document:
+    async def changes(self, seq: int) -> Document:
         for entry in self._page:
-            if entry.revision == place:
+            if entry.revision == seq:
                 return entry.changes
-        stretch = await self._past.stretch(self._head, self._number(place))
-        return stretch.changes.get(place, {})
+        stretch = await self._past.stretch(self._head, self._number(seq))
+        return stretch.changes.get(seq, {})
 
-    async def shared(self, place: int) -> frozenset[str]:
+    async def shared(self, seq: int) -> frozenset[str]:
         for entry in self._page:
-            if entry.revision == place:
+            if entry.revision == seq:
                 return entry.shared
-        if place == self._head.first:
+        if seq == self._head.first:
             return frozenset()
-        stretch = await self._past.stretch(self._head, self._number(place))
-        return stretch.shared.get(place, frozenset())
+        stretch = await self._past.stretch(self._head, self._number(seq))
+        return stretch.shared.get(seq, frozenset())
 
-    async def state_before(self, place: int) -> dict[str, Any]:
+    async def state_before(self, seq: int) -> dict[str, Any]:
         head = self._head
         if head.last == head.first:
             return head.own_state
-        if place - head.first <= head.last - place:
-            return await self._from_beginning(place)
-        return await self._from_end(place)
+        if seq - head.first <= head.last - seq:
+            return await self._from_beginning(seq)
+        return await self._from_end(seq)
 
-    async def _from_beginning(self, place: int) -> dict[str, Any]:
+    async def _from_beginning(self, seq: int) -> dict[str, Any]:
         initial = await self._initial()
         if initial is None:  # the event that stores it is lost
-            return await self._from_end(place)
+            return await self._from_end(seq)
         folded = dict(initial)
-        for number in range(self._number(place) + 1):
+        for number in range(self._number(seq) + 1):
             stretch = await self._past.stretch(self._head, number)
             for at, changes in stretch.changes.items():
-                if at < place:
+                if at < seq:
                     folded |= changes
         return plain(folded)
 
-    async def _from_end(self, place: int) -> dict[str, Any]:
+    async def _from_end(self, seq: int) -> dict[str, Any]:
         changed: set[str] = set()
         found: Document = {}
         async for first, stretch in self._backwards():
             for at, changes in reversed(stretch.items()):
-                if at >= place:
+                if at >= seq:
                     changed |= changes.keys()
                 else:
                     found = {key: changes[key] for key in changes if key in changed} | found
-            if first <= place and found.keys() == changed:
+            if first <= seq and found.keys() == changed:
                 break
         if missing := changed - found.keys():
             initial = await self._initial() or {}
@@ -194,7 +195,7 @@ class _Log:
         return {k: v for k, v in self._head.own_state.items() if k not in gone} | plain(found)
 
     async def _backwards(self) -> AsyncIterator[tuple[int, dict[int, Document]]]:
-        """The changes, from the end backwards, and the place where each part begins."""
+        """The changes, from the end backwards, and the seq where each part begins."""
         before = self._head.last + 1
         if self._page and self._page[-1].revision == self._head.last:
             before = self._page[0].revision
@@ -209,8 +210,8 @@ class _Log:
             return self._page[0].initial
         return (await self._past.stretch(self._head, 0)).initial
 
-    def _number(self, place: int) -> int:
-        return max(0, place - self._head.first - 1) // STRETCH
+    def _number(self, seq: int) -> int:
+        return max(0, seq - self._head.first - 1) // STRETCH
 
 
 def _stretch(records: list[Record]) -> _Stretch:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from aiohttp import web
 from google.adk.errors.input_validation_error import InputValidationError
@@ -14,9 +12,10 @@ from google.adk.errors.input_validation_error import InputValidationError
 from cosmosservice.explore.addresses import number_of, user_of
 from cosmosservice.explore.catalogue import Search
 from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
+from cosmosservice.explore.files import saved_as
 from cosmosservice.explore.past import compared, shown
 from cosmosservice.explore.reads import Reads
-from cosmosservice.explore.texts import visible
+from cosmosservice.hosting.operation import Bounded
 from cosmosservice.memory.documents import Owner
 from cosmosservice.sessions.store.keys import SessionKey
 
@@ -50,9 +49,11 @@ class People(Reads):
         state = await self._service.get_user_state(app_name=key.app_name, user_id=key.user_id)
         wanted = Search(app_name=key.app_name, user_id=key.user_id)
         searched = request.query.get("memory", "").strip()
-        files = self._companions.files
+        files = self._dependants.files
+        used = await self._service.usage(app_name=key.app_name, user_id=key.user_id)
         return self._rendering.page(
             "user.html",
+            used=used.total,
             key=key,
             state=shown(compared(state, state)),
             found=await self._catalogue.find(wanted, _SESSIONS),
@@ -64,7 +65,7 @@ class People(Reads):
     async def _memories(self, key: SessionKey, searched: str) -> list[Memory] | None:
         """What a search by the agent would find; without a search text, the newest memories; None
         if the store has no memories."""
-        service = self._companions.memory
+        service = self._dependants.memory
         if service is None:
             return None
         if searched:
@@ -75,7 +76,7 @@ class People(Reads):
         else:
             owner = Owner.of(key.app_name, key.user_id)
             found = await service.in_store(
-                "iter_memories", lambda store: store.latest(owner, _MEMORIES)
+                Bounded("iter_memories"), lambda store: store.latest(owner, _MEMORIES)
             )
         budget = ImageBudget()
         return [_memory(each, budget) for each in found]
@@ -106,7 +107,7 @@ class People(Reads):
         response = web.StreamResponse()
         response.content_type = kind if kind in IMAGES else "application/octet-stream"
         if kind not in IMAGES or "save" in request.query:
-            response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{_file(name)}"
+            response.headers["Content-Disposition"] = saved_as(name)
         response.content_length = reader.size
         await response.prepare(request)
         async for piece in reader:
@@ -114,7 +115,7 @@ class People(Reads):
         return response
 
     def _asked(self, request: web.Request) -> tuple[Files, SessionKey, str, int | None]:
-        files = self._companions.files
+        files = self._dependants.files
         if files is None:
             raise web.HTTPNotFound
         name = request.query.get("name", "")
@@ -130,12 +131,6 @@ def _memory(entry: MemoryEntry, budget: ImageBudget) -> Memory:
         session if isinstance(session, str) else "",
         blocks,
     )
-
-
-def _file(name: str) -> str:
-    """The file name for a header: without folders and without characters that hide its end."""
-    last = visible(re.split(r"[/\\]", name)[-1]).replace("\\", "_")
-    return quote(last.removeprefix("user:").lstrip(".") or "artifact", safe="")
 
 
 def _local(timestamp: Any) -> str:

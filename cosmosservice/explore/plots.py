@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from cosmosservice.account.container import Document
 from cosmosservice.explore.texts import compact
 
 WIDTH: Final = 480
@@ -53,29 +51,40 @@ class Plot:
     width: float = WIDTH
 
 
-def columns(title: str, values: Mapping[str, Sequence[float]], series: Sequence[str] = ()) -> Plot:
-    """Vertical bars by day. The values of one day are stacked."""
-    totals = [sum(each) for each in values.values()]
+def columns(
+    title: str,
+    values: Mapping[str, Sequence[float]],
+    series: Sequence[str] = (),
+    *,
+    stacked: bool = True,
+    unit: str = "",
+) -> Plot:
+    """Vertical bars by day. The values of one day are stacked or, the smaller first, one in front
+    of the other."""
+    totals = [sum(each) if stacked else max(each) for each in values.values()]
     top = _round_top(max(totals, default=0))
     step = (WIDTH - _LEFT) / max(len(values), 1)
     bars, names = [], []
     for n, (day, parts) in enumerate(values.items()):
         x, below = _LEFT + n * step + step * 0.12, float(HEIGHT)
-        for number, value in enumerate(parts):
+        drawn = list(enumerate(parts))
+        for number, value in drawn if stacked else reversed(drawn):
             height = HEIGHT * value / top
-            below -= height
+            below = below - height if stacked else HEIGHT - height
             named = f" {series[number]}" if series else ""
-            tip = f"{day}: {value:,.0f}{named}"
+            tip = f"{day}: {_number(value)}{unit}{named}"
             bars.append(Bar(x, below, step * 0.76, height, number, tip))
         names.append(Label(x + step * 0.38, HEIGHT, day[8:].lstrip("0")))
     scale = [
         Label(_LEFT - 6, HEIGHT * (1 - n / _TICKS), compact(top * n / _TICKS))
         for n in range(_TICKS + 1)
     ]
-    about = f"{title}: {sum(totals):,.0f} in {len(values)} days"
+    about = f"{title}: {len(values)} days"
+    if stacked:
+        about = f"{title}: {_number(sum(totals))}{unit} in {len(values)} days"
     if any(totals):
         most = max(zip(totals, values, strict=True))
-        about += f", most on {most[1]}: {most[0]:,.0f}"
+        about += f", most on {most[1]}: {_number(most[0])}{unit}"
     return Plot(title, about, bars if any(totals) else [], names, scale, [], series, HEIGHT, True)
 
 
@@ -117,42 +126,3 @@ def _range(n: int) -> str:
     if n == len(_SIZES):
         return f"more than {_SIZES[-1]:,}"
     return f"{_SIZES[n - 1] + 1 if n else 0:,} to {_SIZES[n]:,}"
-
-
-@dataclass(frozen=True)
-class Days:
-    """By day, the oldest first."""
-
-    turns: dict[str, list[float]]
-    tokens: dict[str, list[float]]  # in, out
-
-
-def days(events: Iterable[Document], today: datetime.date, count: int) -> Days:
-    """Turns and token usage on each of the last days. Other days are left out."""
-    names = [str(today - datetime.timedelta(days=n)) for n in reversed(range(count))]
-    found = Days({name: [0.0] for name in names}, {name: [0.0, 0.0] for name in names})
-    for event in events:
-        day = _day(event.get("timestamp"))
-        if day not in found.turns:
-            continue
-        found.turns[day][0] += event.get("author") == "user"
-        for number, used in enumerate(_tokens(event.get("usage_metadata"))):
-            found.tokens[day][number] += used
-    return found
-
-
-def _day(timestamp: Any) -> str:
-    try:
-        return str(datetime.datetime.fromtimestamp(timestamp, datetime.UTC).astimezone().date())
-    except (TypeError, ValueError, OverflowError, OSError):
-        return ""
-
-
-def _tokens(used: Any) -> list[float]:
-    if not isinstance(used, dict):
-        return []
-    counts = (used.get(name) for name in ("prompt_token_count", "candidates_token_count"))
-    return [
-        each if isinstance(each, int | float) and math.isfinite(each) and each > 0 else 0.0
-        for each in counts
-    ]

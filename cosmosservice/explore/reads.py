@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cosmosservice.cosmos_session_service import CosmosSessionService
     from cosmosservice.explore.catalogue import Catalogue
-    from cosmosservice.explore.companions import Companions
+    from cosmosservice.explore.dependants import Dependants
     from cosmosservice.explore.rendering import Rendering
 
 
@@ -16,10 +16,10 @@ class Reads:
         self,
         service: CosmosSessionService,
         catalogue: Catalogue,
-        companions: Companions,
+        dependants: Dependants,
         rendering: Rendering,
     ) -> None:
         self._service = service
         self._catalogue = catalogue
-        self._companions = companions
+        self._dependants = dependants
         self._rendering = rendering

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cosmosservice.explore import texts
+from cosmosservice.explore.catalogue import Row
+from cosmosservice.explore.markdown import markdown, marked
 from cosmosservice.explore.meter import spent_by_page
 from cosmosservice.sessions.store.keys import SessionKey
 
@@ -47,10 +50,22 @@ def exact(value: str) -> Markup:
     return escape(value.encode("utf-8", "backslashreplace").decode())
 
 
+@dataclass(frozen=True)
+class Static:
+    """What pages that need no server are about."""
+
+    rows: list[Row]  # the sessions
+    with_users: bool = True  # also the pages of their users
+    with_all: bool = True  # also the pages about all sessions
+    made_at: float = field(default_factory=time.time)
+
+
 class Rendering:
     """Makes pages from templates."""
 
-    def __init__(self, **shared: Any) -> None:
+    def __init__(self, *, write: bool = False, static: Static | None = None, **shared: Any) -> None:
+        self.write = write
+        self.static = static
         self._templates = Environment(
             loader=FileSystemLoader(_FOLDER),
             autoescape=True,
@@ -67,11 +82,15 @@ class Rendering:
             "size": texts.size,
             "value": texts.value_text,
             "exact": exact,
+            "markdown": markdown,
+            "marked": marked,
         }
         self._templates.globals |= {
             "anchor": anchor,
             "url": url,
             "counted": texts.counted,
+            "write": write,
+            "static": static,
             **shared,
         }
 

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from cosmosservice.errors import CosmosServiceError, SessionNotFoundError
+from cosmosservice.explore.accounts import Accounts
 from cosmosservice.explore.activity import Activity
 from cosmosservice.explore.catalogue import Catalogue
-from cosmosservice.explore.companions import Companions
+from cosmosservice.explore.comparing import Comparing
+from cosmosservice.explore.dependants import Dependants
+from cosmosservice.explore.editing import Editing
+from cosmosservice.explore.exports import Exports
 from cosmosservice.explore.guard import Guard, Handler
 from cosmosservice.explore.live import Live
 from cosmosservice.explore.meter import Meter, new_page
 from cosmosservice.explore.people import People
-from cosmosservice.explore.rendering import Rendering
+from cosmosservice.explore.rendering import Rendering, Static
 from cosmosservice.explore.streams import Streams
 from cosmosservice.explore.views import Views
 from cosmosservice.explore.writes import Writes
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("cosmosservice")
 
 HOST: Final = "127.0.0.1"
-_FORM_BYTES: Final = 16_384
+_FORM_BYTES: Final = 1_000_000
 
 
 class Explorer:
@@ -39,26 +43,31 @@ class Explorer:
         self,
         service: CosmosSessionService,
         meter: Meter,
-        companions: Companions | None = None,
+        dependants: Dependants | None = None,
         *,
         write: bool = False,
+        static: Static | None = None,
     ) -> None:
         self.guard = guard = Guard(write=write)
-        self._rendering = Rendering(write=write, token=guard.form_token)
+        self._rendering = Rendering(write=write, static=static, token=guard.form_token)
         self.app = web.Application(
             middlewares=[guard.middleware, self._explained], client_max_size=_FORM_BYTES
         )
         self.app.on_response_prepare.append(guard.protect)
         self.app.on_shutdown.append(self._ended)
-        companions = companions or Companions()
+        dependants = dependants or Dependants()
         self.live = Live(service)
         self.catalogue = catalogue = Catalogue(service)
         for part in (
-            Views(service, catalogue, companions, self._rendering),
-            People(service, catalogue, companions, self._rendering),
+            Views(service, catalogue, dependants, self._rendering),
+            People(service, catalogue, dependants, self._rendering),
             Activity(catalogue, meter, self._rendering),
+            Accounts(service, catalogue, dependants, self._rendering),
             Streams(service, catalogue, self.live),
             Writes(service, self._rendering),
+            Editing(service, self._rendering),
+            Comparing(service, self._rendering),
+            Exports(service),
         ):
             self.app.add_routes(part.routes())
         self.app.router.add_static("/static/", Path(__file__).parent / "static")

@@ -15,15 +15,17 @@ from cosmosservice.account.retries import VISIBILITY
 from cosmosservice.data_converters.state_scopes import Scoped, merged
 from cosmosservice.errors import AuthenticationError, SessionNotFoundError, UnavailableError
 from cosmosservice.hosting.concurrency import together
+from cosmosservice.hosting.operation import Bounded
 from cosmosservice.scopes import Pair
 from cosmosservice.sessions.session_objects import event_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED, FORKING, RESTORING
 from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.records import Record, is_deleted
+from cosmosservice.sessions.store.records import Record, is_deleted, number
 from cosmosservice.sessions.store.retention import expired
 from cosmosservice.sessions.store.session_documents import SessionDocument, fold
 from cosmosservice.sessions.store.state_documents import StateDocument, newest, record_changes
+from cosmosservice.sessions.store.usage import Usage
 
 if TYPE_CHECKING:
     from cosmosservice.cosmos_session_service import CosmosSessionService
@@ -46,6 +48,8 @@ class Head:
     last_update_time: float
     state: dict[str, Any]
     deleted: bool = False
+    usage: Usage = field(default_factory=Usage)
+    origin: tuple[str, int] | None = None  # of a fork: the session and the sequence number
 
     @property
     def own_state(self) -> dict[str, Any]:
@@ -98,7 +102,7 @@ class SessionLog:
 
     async def head(self) -> Head:
         """Raises SessionNotFoundError."""
-        head = await self._service.in_store("get_session", self._head)
+        head = await self._service.in_store(Bounded("get_session"), self._head)
         if head is None:
             raise SessionNotFoundError(f"Session {self._key.session_id} not found.")
         return head
@@ -143,28 +147,36 @@ class SessionLog:
             new[-1].timestamp if new else document.last_update_time,
             merged(state),
             deleted=document.status == DELETED if turned is None else turned,
+            usage=document.usage + Usage.of_records(new),
+            origin=_origin(document),
         )
 
     async def version(self) -> str:
         """The last revision, in one small request."""
         records = await self._service.in_store(
-            "iter_events", lambda store: store.log.read(self._key, newest=1)
+            Bounded("iter_events"), lambda store: store.log.read(self._key, newest=1)
         )
         return str(records[-1].seq if records else 0)
 
     async def page(
-        self, head: Head, *, after: int | None = None, before: int | None = None
+        self,
+        head: Head,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        count: int = PAGE,
     ) -> LogPage:
         """The events after a revision, or before one; without either, the newest."""
         if after is not None:
             begin = max(after, head.first) + 1
-            before = begin + PAGE
+            before = begin + count
         else:
             before = head.last + 1 if before is None else before
-            begin = max(before - PAGE, head.first + 1)
+            begin = max(before - count, head.first + 1)
         plan = Plan(begin, min(before - 1, head.last), before)
         records = await self._service.in_store(
-            "iter_events", lambda store: read_shown(store, self._key, head.incarnation, plan)
+            Bounded("iter_events"),
+            lambda store: read_shown(store, self._key, head.incarnation, plan),
         )
         return LogPage([_entry(record) for record in records], head)
 
@@ -184,7 +196,7 @@ class SessionLog:
             return await getattr(store, container).read(document_id, partition)
 
         try:
-            found: dict[str, Any] = await self._service.in_store("get_session", read)
+            found: dict[str, Any] = await self._service.in_store(Bounded("get_session"), read)
         except NotFound:
             raise SessionNotFoundError(f"Document {document_id} not found.") from None
         return found
@@ -200,6 +212,13 @@ async def read_shown(
     except AuthenticationError:
         return await store.log.read(key, incarnation, after=plan.begin - 1, before=plan.before)
     return records
+
+
+def _origin(document: SessionDocument) -> tuple[str, int] | None:
+    found = document.body.get("forked_from")
+    if not isinstance(found, dict) or not isinstance(found.get("session_id"), str):
+        return None
+    return found["session_id"], int(number(found.get("seq")))
 
 
 def is_shared(key: str) -> bool:

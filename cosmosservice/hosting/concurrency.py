@@ -8,11 +8,11 @@ import functools
 import math
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Literal, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from cosmosservice.errors import UnavailableError
-from cosmosservice.hosting.deadline import remaining
 
-GRACE = 2.0  # seconds that a cancelled append waits for the outcome of what was sent
+GRACE = 2.0  # seconds that a cancelled caller waits for the outcome of what was sent
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,6 +55,21 @@ class Locks:
         return lock
 
 
+class LoopLocks:
+    """A lock per event loop and key."""
+
+    def __init__(self) -> None:
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, Locks] = WeakKeyDictionary()
+
+    def of(self, key: Hashable) -> asyncio.Lock:
+        """To be acquired at once, on this loop."""
+        loop = asyncio.get_running_loop()
+        locks = self._locks.get(loop)
+        if locks is None:
+            locks = self._locks[loop] = Locks()
+        return locks.of(key)
+
+
 class _KeyLock(asyncio.Lock):
     """Removes itself when nobody holds it or waits for it."""
 
@@ -82,22 +97,23 @@ class _KeyLock(asyncio.Lock):
             del locks[key]
 
 
-async def acquire_in_time(lock: asyncio.Lock, otherwise: str) -> None:
-    """Raises UnavailableError with this text at the deadline of the operation."""
+async def acquire_in_time(lock: asyncio.Lock, seconds: float, otherwise: str) -> float:
+    """Returns how long it took. Raises UnavailableError with this text after so many seconds."""
     if not lock.locked():
         await lock.acquire()
-        return
-    left = remaining()
+        return 0.0
+    clock = asyncio.get_running_loop().time
+    started = clock()
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(None if left == math.inf else left):
+        async with asyncio.timeout(None if seconds == math.inf else seconds):
             await lock.acquire()
-            return
+            return clock() - started
     raise UnavailableError(otherwise)
 
 
-async def finish(work: asyncio.Future[T], grace: float) -> T:
-    """Waits for work that continues when the waiter is cancelled. The waiter then still waits, for
-    at most `grace` seconds, before the cancellation is passed on."""
+async def outlast(work: asyncio.Future[T]) -> T:
+    """Waits for work that continues when the waiter is cancelled. The waiter then still waits for
+    a moment, before the cancellation is passed on."""
     # Cancelled with the waiter, unlike the work. (A shield does the same at twice the cost.)
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -109,26 +125,11 @@ async def finish(work: asyncio.Future[T], grace: float) -> T:
     try:
         await ended
     except asyncio.CancelledError:
-        await _wait(work, grace)
+        work.add_done_callback(retrieve)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([work], timeout=GRACE)
         raise
     return work.result()
-
-
-async def outlast(work: Coroutine[Any, Any, None], grace: float) -> None:
-    """Starts background work, and waits for its end for at most this many seconds."""
-    task = asyncio.create_task(work)
-    _outlasting.add(task)
-    task.add_done_callback(_outlasting.discard)
-    await _wait(task, grace)
-
-
-_outlasting: set[asyncio.Task[None]] = set()  # a loop has only weak references to its tasks
-
-
-async def _wait(work: asyncio.Future[Any], grace: float) -> None:
-    work.add_done_callback(retrieve)
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.wait([work], timeout=grace)
 
 
 def retrieve(work: asyncio.Future[Any]) -> None:

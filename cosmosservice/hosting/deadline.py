@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
+from cosmosservice.hosting.concurrency import retrieve
+
 T = TypeVar("T")
 
 
@@ -115,4 +117,6 @@ async def in_time(work: Awaitable[T]) -> T:
     left = remaining()
     if left == math.inf:
         return await work
-    return await asyncio.wait_for(asyncio.shield(work), left)
+    waited = asyncio.ensure_future(work)
+    waited.add_done_callback(retrieve)
+    return await asyncio.wait_for(asyncio.shield(waited), left)

@@ -14,7 +14,7 @@ from cosmosservice.account.failures import Conflict
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
 from cosmosservice.memory import documents, queries
-from cosmosservice.memory.damage import is_place
+from cosmosservice.memory.damage import is_at
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import Entry
 from cosmosservice.memory.known import Conversation, Known
@@ -64,8 +64,8 @@ class Adding:
         ids = [entry.document_id for entry in entries]
         begin = conversation.begin_of(ids, continues=continues)
         new = [
-            (entry, place)
-            for entry, (place, stored) in zip(entries, conversation.placed(ids), strict=True)
+            (entry, seq)
+            for entry, (seq, stored) in zip(entries, conversation.placed(ids), strict=True)
             if not stored
         ]
         if not new:
@@ -89,7 +89,7 @@ class Adding:
             conversation = await self._conversation(owner, name)
         life = None if session_id is None else Life(session_id)
         unknown = [each for each in entries if each.document_id not in conversation.stored]
-        new = list(zip(unknown, range(conversation.next_place, 10**9), strict=False))
+        new = list(zip(unknown, range(conversation.next_seq, 10**9), strict=False))
         return await self._add_all(owner, life, name, conversation, new)
 
     async def alone(self, owner: Owner, entries: Sequence[Entry]) -> list[Added]:
@@ -97,7 +97,7 @@ class Adding:
 
         def add(entry: Entry) -> Callable[[], Awaitable[Added | None]]:
             name = secrets.token_hex(8)
-            return lambda: self._add(owner, None, entry, documents.place_in(name, 0))
+            return lambda: self._add(owner, None, entry, documents.at_in(name, 0))
 
         return await self._together(owner, [add(entry) for entry in entries])
 
@@ -107,12 +107,12 @@ class Adding:
         known = self._known.conversation(owner.key, name)
         if known is not None and not others:
             return known
-        first, end = documents.places_of(name)
+        first, end = documents.range_of(name)
         tail = await self._container.query(queries.TAIL, {"first": first, "end": end}, owner.key)
         found = known or Conversation()
-        tail = [row for row in tail if is_place(row.get("at"))]
+        tail = [row for row in tail if is_at(row.get("at"))]
         for row in tail:
-            found.note(row["id"], documents.parse_place(row["at"])[1])
+            found.note(row["id"], documents.parse_at(row["at"])[1])
         stored = [
             (row["complete"], row["id"])
             for row in reversed(tail)
@@ -131,16 +131,16 @@ class Adding:
         *,
         complete: str | None = None,
     ) -> list[Added]:
-        def add(entry: Entry, place: int) -> Callable[[], Awaitable[Added | None]]:
+        def add(entry: Entry, seq: int) -> Callable[[], Awaitable[Added | None]]:
             async def one() -> Added | None:
-                at = documents.place_in(name, place)
+                at = documents.at_in(name, seq)
                 added = await self._add(owner, life, entry, at, complete=complete)
-                conversation.note(entry.document_id, place)
+                conversation.note(entry.document_id, seq)
                 return added
 
             return one
 
-        return await self._together(owner, [add(entry, place) for entry, place in new])
+        return await self._together(owner, [add(entry, seq) for entry, seq in new])
 
     async def _together(
         self, owner: Owner, work: Sequence[Callable[[], Awaitable[Added | None]]]

@@ -1,4 +1,4 @@
-"""Adds vectors to memories that have none, because the embedder failed when they were added."""
+"""Makes the vectors that are missing because the embedder failed, or that another one has made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class EmbedReport:
-    """How many memories had no vector, and how many have one now."""
+    """How many memories had no vector of this embedder, and how many have one now."""
 
     missing: int
     embedded: int
@@ -29,7 +29,7 @@ async def embed_missing(
     container: Container, vectors: Vectors, owner: str | None, damage: Damage, progress: Progress
 ) -> EmbedReport:
     """Embeds the memories of one owner, or of all."""
-    made = await container.query(queries.WITH_VECTOR, {"kind": documents.VECTOR}, owner)
+    made = await container.query(queries.WITH_VECTOR, {"made": vectors.made}, owner)
     having = {(each["owner"], str(each.get("of"))) for each in made}
     found = await container.query(queries.MEMORIES, {"kind": documents.MEMORY}, owner)
     missing = [each for each in found if (each["owner"], each["id"]) not in having]
@@ -51,4 +51,6 @@ async def embed_missing(
                 damage.report(document, str(problem))
         embedded += await vectors.add(some)
         progress(start + len(some), len(missing))
+    if owner is None and embedded == len(missing):
+        await vectors.renewed()
     return EmbedReport(len(missing), embedded)

@@ -35,6 +35,12 @@ async def owners_in(container: Container, apps: Collection[str]) -> list[str]:
     return sorted(set(strings([each["owner"] for each in found if each["app_name"] in apps])))
 
 
+async def apps_in(container: Container) -> list[tuple[str, str]]:
+    """The app name and the partition of every user who has memories."""
+    found = await container.query(queries.OWNERS_WITH_APPS, {})
+    return [(each["app_name"], each["owner"]) for each in found]
+
+
 async def documents_in(container: Container, owner: str) -> list[Document]:
     """All documents of an owner except vectors, in the order in which they may be written: a
     memory after its parts."""

@@ -18,7 +18,7 @@ from cosmosservice.memory.documents import FORGOTTEN, MEMORY, PART, VECTOR
 logger = logging.getLogger("cosmosservice")
 
 MOST_REPORTED: Final = 10_000
-_PLACE: Final = re.compile(r"[^.]*\.[0-9]{1,18}")
+_AT: Final = re.compile(r"[^.]*\.[0-9]{1,18}")
 
 
 class Damage:
@@ -67,8 +67,8 @@ class Damage:
         return wrong is not None
 
 
-def is_place(value: object) -> bool:
-    return isinstance(value, str) and _PLACE.fullmatch(value) is not None
+def is_at(value: object) -> bool:
+    return isinstance(value, str) and _AT.fullmatch(value) is not None
 
 
 def strings(value: object) -> list[str]:
@@ -86,10 +86,6 @@ def _is_number(value: object) -> bool:
 
 def _is_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def _is_counts(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_number, value.values()))
 
 
 def _is_kind(value: object) -> bool:
@@ -115,15 +111,14 @@ _RANKED: Final[_Shape] = {
     "time": _is_number,
     "length": _is_number,
     "tokens": _is_strings,
-    "counts": _is_counts,
 }
-_MATCH: Final[_Shape] = {"at": is_place, **_RANKED}
-_OF_PART: Final[_Shape] = {"of": _is_text, "beside": is_place, **_RANKED}
-_BESIDE: Final[_Shape] = {"of": _is_text, "beside": is_place}
+_MATCH: Final[_Shape] = {"at": is_at, **_RANKED}
+_OF_PART: Final[_Shape] = {"of": _is_text, "beside": is_at, **_RANKED}
+_BESIDE: Final[_Shape] = {"of": _is_text, "beside": is_at}
 _MEMORY: Final[_Shape] = {
     **_KIND,
     "memory_id": _is_text,
-    "at": is_place,
+    "at": is_at,
     "time": _is_number,
     "session_id": _or_none(_is_text),
     "incarnation": _or_none(_is_text),

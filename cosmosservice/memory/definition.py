@@ -21,6 +21,10 @@ MEMORIES_CONTAINER: Final = ContainerDefinition(
             {"path": "/also_in/[]/?"},
         ],
         "excludedPaths": [{"path": "/*"}],
+        # A search that cannot read all matches reads the shortest first, which score highest.
+        "compositeIndexes": [
+            [{"path": "/length", "order": "ascending"}, {"path": "/time", "order": "descending"}]
+        ],
     },
     optional=True,
 )
@@ -33,7 +37,7 @@ def with_vectors(dimensions: int) -> ContainerDefinition:
         MEMORIES_CONTAINER,
         indexing_policy={
             **policy,
-            "includedPaths": [*policy["includedPaths"], {"path": "/kind/?"}],
+            "includedPaths": [*policy["includedPaths"], {"path": "/made/?"}],
             "excludedPaths": [*policy["excludedPaths"], {"path": "/embedding/*"}],
             "vectorIndexes": [{"path": "/embedding", "type": "quantizedFlat"}],
         },

@@ -6,14 +6,13 @@
     owner      app and user: the partition key
     session_id the session that added it first, and `incarnation`, if it is known: which of its
                lives. `also_in` and `lives` name others that have it too (lives.py)
-    at         conversation . place      the memory's place in its conversation
+    at         conversation . seq        the memory's sequence number in its conversation
     tokens     the words that it is found by, "#" + at, and "@" + a word of its author's name
-    counts     the number of times, for words that occur more than once
     length     how many words it has
     content    in ADK's form; or `chunks`: the description of the parts that hold it
 
-In parts and vectors, `of` names the memory, and `beside` its place.
-A forgotten memory keeps its id and place, and nothing of what was said. Parts (`<id>.c0.…`,
+In parts and vectors, `of` names the memory, and `beside` its `at`.
+A forgotten memory keeps its id and its `at`, and nothing of what was said. Parts (`<id>.c0.…`,
 `<id>.w1`) hold what is too large for the memory's document, and are written before it. A vector
 (`<id>.v`) is written after it.
 """
@@ -21,7 +20,6 @@ A forgotten memory keeps its id and place, and nothing of what was said. Parts (
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -88,28 +86,36 @@ def document_id(memory_id: str) -> str:
 
 
 def conversation_of(session_id: str, incarnation: str | None = None) -> str:
-    """A short name of a session, or of one life of it, for places in it."""
+    """A short name of a session, or of one life of it, for the numbers of memories in it."""
     named = session_id if incarnation is None else f"{session_id}\0{incarnation}"
     return hashlib.sha256(named.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def place_in(conversation: str, place: int) -> str:
-    return f"{conversation}.{place:09d}"
+def at_in(conversation: str, seq: int) -> str:
+    return f"{conversation}.{seq:09d}"
 
 
-def places_of(conversation: str) -> tuple[str, str]:
-    """A lower bound of the places of a conversation, and an exclusive upper bound."""
+def range_of(conversation: str) -> tuple[str, str]:
+    """A lower bound of `at` in a conversation, and an exclusive upper bound."""
     return f"{conversation}.", f"{conversation}/"
 
 
-def parse_place(at: str) -> tuple[str, int]:
-    conversation, _, place = at.rpartition(".")
-    return conversation, int(place)
+def parse_at(at: str) -> tuple[str, int]:
+    conversation, _, seq = at.rpartition(".")
+    return conversation, int(seq)
 
 
-async def split_large(
-    document: Document, content: Any, tokens: list[str], counts: Mapping[str, int]
-) -> list[Document]:
+_RANKED: Final = ("length", "time", "author", "asks", "memory_id")  # what a search needs
+
+
+def around(at: str, count: int) -> list[str]:
+    """`at` of the turns before and after one, in their order."""
+    conversation, seq = parse_at(at)
+    steps = [*range(-count, 0), *range(1, count + 1)]
+    return [at_in(conversation, seq + step) for step in steps if seq + step >= 0]
+
+
+async def split_large(document: Document, content: Any, tokens: list[str]) -> list[Document]:
     """Puts content and tokens into the document. Returns parts with what does not fit."""
     parts: list[Document] = []
     raw = to_json(content)
@@ -126,12 +132,11 @@ async def split_large(
         tokens[at : at + TOKENS_OF_A_DOCUMENT] for at in range(0, len(tokens), TOKENS_OF_A_DOCUMENT)
     ]
     for number, group in enumerate(groups):
-        few = {token: counts[token] for token in group if counts.get(token, 1) > 1}
         if number == 0:
-            document |= {"tokens": group, "counts": few}
+            document["tokens"] = group
         else:
-            fields = {name: document[name] for name in ("length", "time", "author", "asks")}
-            parts.append(_part(document, f"w{number}", {"tokens": group, "counts": few, **fields}))
+            fields = {name: document[name] for name in _RANKED}
+            parts.append(_part(document, f"w{number}", {"tokens": group, **fields}))
     return parts
 
 

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from cosmosservice.account.container import Container, Document
-from cosmosservice.account.failures import Conflict, NotFound
+from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
 from cosmosservice.memory import documents, queries
-from cosmosservice.memory.damage import strings
+from cosmosservice.memory.damage import is_at, strings
 from cosmosservice.memory.documents import Owner
-from cosmosservice.memory.ranking import NOTHING, Ranked
+from cosmosservice.memory.ranking import Near
 from cosmosservice.memory.searching import Filter
 
 logger = logging.getLogger("cosmosservice")
@@ -27,6 +27,8 @@ Embedder = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
 
 MOST_CHARACTERS: Final = 8_000  # of a text: what models accept
 AT_ONCE: Final = 64  # texts
+
+EMBEDDED: Final = "author: text"  # what is embedded: who spoke matters (docs/memory.md)
 
 # In a partition that no owner has: escaped names never give this key.
 _SETTINGS: Final = {"id": "embedder", "owner": "="}
@@ -51,6 +53,12 @@ async def embedded(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
             raise EmbedderFailed("a vector that is empty or has invalid numbers")
         found += vectors
     return found
+
+
+def embedded_text(document: Document, text: str) -> str:
+    """What is embedded of a memory: EMBEDDED."""
+    author = document.get("author")
+    return f"{author}: {text}" if isinstance(author, str) and author else text
 
 
 async def dimensions_of(embedder: Embedder) -> int:
@@ -95,24 +103,37 @@ class Vectors:
         self.container = container
         self._embedder = embedder
         self._dimensions = dimensions
-        self._model = getattr(embedder, "model", None)
+        self._model = getattr(embedder, "model", None) or "an embedder without a name"
+
+    @property
+    def made(self) -> str:
+        """Which model makes the vectors, and of what. Others cannot be compared with them."""
+        return f"{self._model}: {EMBEDDED}"
 
     async def check_model(self) -> None:
-        """Stores which model makes the vectors. Raises an error if another model made them."""
-        if not isinstance(self._model, str):
-            return
-        record = {**_SETTINGS, "model": self._model, "dimensions": self._dimensions}
+        """Stores how the vectors are made. Warns if there are vectors that were made otherwise."""
+        record = {**_SETTINGS, "made": self.made, "dimensions": self._dimensions}
         try:
             await self.container.create(record)
         except Conflict:
             found = await self.container.read(_SETTINGS["id"], _SETTINGS["owner"])
-            model = found.get("model") if isinstance(found, dict) else None
-            if model != self._model:
-                raise ContainerMismatchError(
-                    f"The vectors in container {self.container.name!r} were made by {model!r},"
-                    f" and the embedder uses {self._model!r}. Vectors of two models cannot be"
-                    " compared. Name another container, or use the embedder it was made for."
-                ) from None
+            made = found.get("made") if isinstance(found, dict) else None
+            if made != self.made:
+                logger.warning(
+                    "Vectors in container %r were made by %r, and the embedder makes %r. They are"
+                    " not used until `cosmosservice memory embed` renews them. Words are searched"
+                    " as before.",
+                    self.container.name,
+                    made,
+                    self.made,
+                )
+
+    async def renewed(self) -> None:
+        """Notes that all vectors are made by this embedder."""
+        record = {**_SETTINGS, "made": self.made, "dimensions": self._dimensions}
+        found = await self.container.read(_SETTINGS["id"], _SETTINGS["owner"])
+        if isinstance(found, dict) and found.get("made") != self.made:
+            await self.container.replace(record, found["_etag"])
 
     async def add(self, memories: Sequence[tuple[Document, str]]) -> int:
         """Embeds the texts of memories, and stores the vectors. Returns the number of successes: a
@@ -121,7 +142,7 @@ class Vectors:
         if not chosen:
             return 0
         try:
-            vectors = await self._embed([text for _, text in chosen])
+            vectors = await self._embed([embedded_text(*each) for each in chosen])
         except EmbedderFailed as failed:
             logger.warning(
                 "The embedder failed (%s): %d memories are stored without a vector. They are found"
@@ -142,6 +163,7 @@ class Vectors:
             "kind": documents.VECTOR,
             "of": main_id,
             "beside": document["at"],
+            "made": self.made,
             "embedding": vector,
         }
         for name in ("session_id", "incarnation", "ttl"):
@@ -150,7 +172,8 @@ class Vectors:
         try:
             await self.container.create(made)
         except Conflict:
-            return
+            if not await self._renew(made):
+                return
         # The memory may have been forgotten meanwhile. Then the vector must not outlive it.
         try:
             await self.container.probe(main_id, owner)
@@ -164,15 +187,26 @@ class Vectors:
             except NotFound:
                 return
 
-    async def rank(self, owner: Owner, query: str, chosen: Filter) -> Ranked:
-        """The places whose vectors are nearest, the nearest first."""
+    async def _renew(self, made: Document) -> bool:
+        """Replaces a vector that was made otherwise."""
+        try:
+            found = await self.container.read(made["id"], made["owner"])
+            if not isinstance(found, dict) or found.get("made") == made["made"]:
+                return False
+            await self.container.replace(made, found["_etag"])
+        except (NotFound, PreconditionFailed):
+            return False
+        return True
+
+    async def nearest(self, owner: Owner, query: str, chosen: Filter) -> list[Near]:
+        """The memories whose vectors are nearest, the nearest first."""
         try:
             (vector,) = await self._embed([query])
         except EmbedderFailed as failed:
             logger.warning("The embedder failed (%s): this search goes by words alone.", failed)
-            return NOTHING
+            return []
         text = queries.NEAREST
-        parameters: dict[str, Any] = {"vector": vector, "kind": documents.VECTOR}
+        parameters: dict[str, Any] = {"vector": vector, "made": self.made}
         if chosen.session_id is not None:
             text = queries.NEAREST_IN_SESSION
             shared = await self.container.query(queries.SHARED, chosen.of_session, owner.key)
@@ -180,7 +214,13 @@ class Vectors:
                 "shared": strings([each.get("at") for each in shared])
             }
         found = await self.container.query(text, parameters, owner.key)
-        return Ranked(list(dict.fromkeys(strings([each.get("beside") for each in found]))), {})
+        return [
+            Near(each["of"], each["beside"], each["similarity"])
+            for each in found
+            if isinstance(each.get("of"), str)
+            and is_at(each.get("beside"))
+            and isinstance(each.get("similarity"), int | float)
+        ]
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         vectors = await embedded(self._embedder, texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import math
 import re
@@ -53,9 +54,9 @@ class Entry:
     ) -> tuple[Document, list[Document]]:
         """The memory's document, and the parts to be written before it."""
         if len(self.text) > _LARGE:
-            counts = await in_thread(words_of, self.text)
+            words = await in_thread(words_of, self.text)
         else:
-            counts = words_of(self.text)
+            words = words_of(self.text)
         made: Document = {
             "id": self.document_id,
             "owner": owner.key,
@@ -67,7 +68,7 @@ class Entry:
             "time": self.time,
             "timestamp": encode_value(self.timestamp),
             "at": at,
-            "length": counts.total(),
+            "length": len(words),
             "asks": is_question(self.text),
             "schema_version": documents.SCHEMA_VERSION,
         }
@@ -79,8 +80,8 @@ class Entry:
             made["ttl"] = self.ttl
         if complete is not None:
             made["complete"] = complete
-        tokens = [f"#{at}", *names_of(self.author or ""), *sorted(counts)]
-        return made, await documents.split_large(made, self.content, tokens, counts)
+        tokens = [f"#{at}", *names_of(self.author or ""), *sorted(set(words))]
+        return made, await documents.split_large(made, self.content, tokens)
 
 
 def is_question(text: str) -> bool:
@@ -145,9 +146,14 @@ def memory_entries(
     return made
 
 
-def memory_of(document: Document, content: Any) -> MemoryEntry:
-    """What a search returns. Raises Damaged if the content is not that of a memory."""
+def memory_of(
+    document: Document, content: Any, match: Mapping[str, Any] | None = None
+) -> MemoryEntry:
+    """What a search returns; `match` says why. Raises Damaged if the content is not that of a
+    memory."""
     metadata = decode_state(document.get("metadata") or {})
+    if match is not None:
+        metadata.setdefault("match", copy.deepcopy(match))
     if document.get("session_id") is not None:
         metadata.setdefault("session_id", document["session_id"])
     said = decode_value(content)

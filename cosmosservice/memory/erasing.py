@@ -1,18 +1,18 @@
-"""Memories as companions of sessions: they belong to the user, and a purge of a session erases
+"""Memories as dependants of sessions: they belong to the user, and a purge of a session erases
 those that it added."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 
-from cosmosservice.account.companions import (
-    Companion,
+from cosmosservice.account.container import Container
+from cosmosservice.account.dependants import (
+    Dependant,
     SessionName,
     Stands,
     Successor,
     Superseded,
 )
-from cosmosservice.account.container import Container
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import UnavailableError
 from cosmosservice.memory.documents import Owner
@@ -21,7 +21,7 @@ from cosmosservice.memory.known import Known
 from cosmosservice.memory.lives import FormerLives, LifeOf
 
 
-class MemoryCompanion(Companion):
+class MemoryDependant(Dependant):
     def __init__(self, container: Container, known: Known) -> None:
         self._forgetting = Forgetting(container)
         self._known = known

@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cosmosservice.account.companions import Stands, Superseded
 from cosmosservice.account.container import Container, Document
+from cosmosservice.account.dependants import Stands, Superseded
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
@@ -34,6 +34,7 @@ class MemoryPurgeReport:
 
     @property
     def documents(self) -> int:
+        """All of them."""
         return self.memories + self.forgotten + self.parts + self.vectors
 
 

@@ -17,35 +17,35 @@ MOST_ANSWERS: Final = 500
 MOST_OWNERS: Final = 10_000
 
 
-FIRST_PLACE: Final = 1_000_000
-"""The place of the first memory added. Those before it in the session may be added later."""
+FIRST_SEQ: Final = 1_000_000
+"""The sequence number of the first memory added: those before it may be added later."""
 
 
 @dataclass
 class Conversation:
-    """One session: the documents that are known to be stored, and the next place in it."""
+    """One session: the documents that are known to be stored, and its next sequence number."""
 
-    next_place: int = FIRST_PLACE
-    stored: dict[str, int] = field(default_factory=dict)  # document id → place
+    next_seq: int = FIRST_SEQ
+    stored: dict[str, int] = field(default_factory=dict)  # document id → seq
     # The first and last document of a run in which no memory of the session is missing.
     complete: list[tuple[str, str]] = field(default_factory=list)
 
-    def note(self, document_id: str, place: int) -> None:
-        self.stored[document_id] = place
-        self.next_place = max(self.next_place, place + 1)
+    def note(self, document_id: str, seq: int) -> None:
+        self.stored[document_id] = seq
+        self.next_seq = max(self.next_seq, seq + 1)
 
     def begin_of(self, ids: Sequence[str], *, continues: bool) -> str:
         """The document from which on none is missing up to the last of these, once they are stored.
         With `continues`, they are known to follow the stored ones."""
         given = set(ids)
         for first, last in reversed(self.complete):
-            follows = continues and self.stored.get(last) == self.next_place - 1
+            follows = continues and self.stored.get(last) == self.next_seq - 1
             if (last in given and first not in given) or follows:
                 return first
         return ids[0]
 
     def placed(self, ids: Sequence[str]) -> list[tuple[int, bool]]:
-        """The place of each of a session's documents, and whether it is known to be stored."""
+        """The sequence number of each document, and whether it is known to be stored."""
         known = {at: self.stored[each] for at, each in enumerate(ids) if each in self.stored}
         for first, last in self.complete:
             if last in ids:
@@ -56,13 +56,13 @@ class Conversation:
                 for at in range(begin, end):
                     known.setdefault(at, self.stored[last] - (end - at))
         if not known:
-            return [(self.next_place + at, False) for at in range(len(ids))]
+            return [(self.next_seq + at, False) for at in range(len(ids))]
         start = min(known)
-        place = known[start] - start - 1
+        seq = known[start] - start - 1
         placed = []
         for at in range(len(ids)):
-            place = known.get(at, place + 1)
-            placed.append((max(place, 0), at in known))
+            seq = known.get(at, seq + 1)
+            placed.append((max(seq, 0), at in known))
         return placed
 
 

@@ -1,75 +1,110 @@
-"""The texts of all queries. They are constants: no value is ever part of one.
+"""The texts of all queries. No value is ever part of one.
 
-A query by tokens has a fixed number of parameters. Unused ones repeat the first token.
+A query by tokens has one of few numbers of parameters, so that there are few texts. Unused ones
+repeat the first token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
 from typing import Any, Final
 
-CANDIDATES: Final = 60  # memories that one query looks at
-NEIGHBOURS: Final = 50  # vectors that one query looks at
+CANDIDATES: Final = 250  # memories that one query looks at
+TOGETHER: Final = 100  # memories with several common words
+NEWEST: Final = 20  # memories of an author who is asked for by name
+NEIGHBOURS: Final = 100  # vectors that one query looks at
 MOST_TOKENS: Final = 60
-MOST_SHARED: Final = 5_000  # memories of other sessions: their places are a parameter of 150 kB
-
-# ARRAY_CONTAINS uses the index, ARRAY_CONTAINS_ANY does not.
-ANY_OF_8: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(8))
-ANY_OF_16: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(16))
-ANY_OF_24: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(24))
-ANY_OF_60: Final = " OR ".join(f"ARRAY_CONTAINS(c.tokens, @t{number})" for number in range(60))
+MOST_COMMON: Final = 5  # common words whose combinations one query asks for
+MOST_FORMS: Final = 8  # forms of a common word
+MOST_SHARED: Final = 5_000  # memories of other sessions: their `at`s are a parameter of 150 kB
 
 SMALL: Final = (
-    f"SELECT TOP {CANDIDATES} c.id, c.of, c.at, c.beside, c.time, c.length, c.asks, c.tokens,"
-    " c.counts, c._rid"
+    "c.id, c.of, c.at, c.beside, c.time, c.length, c.asks, c.author, c.memory_id, c.tokens, c._rid"
 )
 OF_LIVES: Final = "c.session_id, c.incarnation, c.also_in, c.lives"
-SMALL_WITH_LIVES: Final = f"{SMALL}, {OF_LIVES}"
 OF_SESSION: Final = "(c.session_id = @session_id OR ARRAY_CONTAINS(c.also_in, @session_id))"
 IN_SESSION: Final = f" AND {OF_SESSION}"
-OF_AUTHOR: Final = " AND c.author = @author"
-IN_TIME: Final = " AND c.time >= @since AND c.time <= @until"
-NEWEST: Final = " ORDER BY c.time DESC"
+SHORTEST: Final = " ORDER BY c.length, c.time DESC"
+LAST: Final = " ORDER BY c.time DESC"
 
-# By the number of tokens, and whether a session is given.
-HAVING: Final = {
-    (8, False): f"{SMALL} FROM c WHERE ({ANY_OF_8}){NEWEST}",
-    (8, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_8}){IN_SESSION}{NEWEST}",
-    (16, False): f"{SMALL} FROM c WHERE ({ANY_OF_16}){NEWEST}",
-    (16, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_16}){IN_SESSION}{NEWEST}",
-    (24, False): f"{SMALL} FROM c WHERE ({ANY_OF_24}){NEWEST}",
-    (24, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_24}){IN_SESSION}{NEWEST}",
-    (60, False): f"{SMALL} FROM c WHERE ({ANY_OF_60}){NEWEST}",
-    (60, True): f"{SMALL_WITH_LIVES} FROM c WHERE ({ANY_OF_60}){IN_SESSION}{NEWEST}",
-}
 
-# By the number of places, and whether an author and a time are given.
-CONTENTS: Final = {
-    (8, False, False): f"SELECT * FROM c WHERE ({ANY_OF_8})",
-    (8, False, True): f"SELECT * FROM c WHERE ({ANY_OF_8}){IN_TIME}",
-    (8, True, False): f"SELECT * FROM c WHERE ({ANY_OF_8}){OF_AUTHOR}",
-    (8, True, True): f"SELECT * FROM c WHERE ({ANY_OF_8}){OF_AUTHOR}{IN_TIME}",
-    (16, False, False): f"SELECT * FROM c WHERE ({ANY_OF_16})",
-    (16, False, True): f"SELECT * FROM c WHERE ({ANY_OF_16}){IN_TIME}",
-    (16, True, False): f"SELECT * FROM c WHERE ({ANY_OF_16}){OF_AUTHOR}",
-    (16, True, True): f"SELECT * FROM c WHERE ({ANY_OF_16}){OF_AUTHOR}{IN_TIME}",
-    (24, False, False): f"SELECT * FROM c WHERE ({ANY_OF_24})",
-    (24, False, True): f"SELECT * FROM c WHERE ({ANY_OF_24}){IN_TIME}",
-    (24, True, False): f"SELECT * FROM c WHERE ({ANY_OF_24}){OF_AUTHOR}",
-    (24, True, True): f"SELECT * FROM c WHERE ({ANY_OF_24}){OF_AUTHOR}{IN_TIME}",
-    (60, False, False): f"SELECT * FROM c WHERE ({ANY_OF_60})",
-    (60, False, True): f"SELECT * FROM c WHERE ({ANY_OF_60}){IN_TIME}",
-    (60, True, False): f"SELECT * FROM c WHERE ({ANY_OF_60}){OF_AUTHOR}",
-    (60, True, True): f"SELECT * FROM c WHERE ({ANY_OF_60}){OF_AUTHOR}{IN_TIME}",
-}
+def _has(*parameters: str) -> str:
+    """ARRAY_CONTAINS uses the index, ARRAY_CONTAINS_ANY does not."""
+    return "(" + " OR ".join(f"ARRAY_CONTAINS(c.tokens, @{each})" for each in parameters) + ")"
+
+
+def _any_of(name: str, count: int) -> str:
+    return _has(*(f"{name}{number}" for number in range(count)))
+
+
+def _rows(most: int, condition: str, order: str, *, in_session: bool) -> str:
+    """The small fields of memories."""
+    fields = f"{SMALL}, {OF_LIVES}" if in_session else SMALL
+    within = IN_SESSION if in_session else ""
+    return f"SELECT TOP {most} {fields} FROM c WHERE {condition}{within}{order}"
+
+
+@cache
+def having(count: int, *, in_session: bool) -> str:
+    """The shortest memories that have one of the tokens, which score highest."""
+    return _rows(CANDIDATES, _any_of("t", count), SHORTEST, in_session=in_session)
+
+
+@cache
+def chosen(count: int, *, of_author: bool, in_session: bool) -> str:
+    """Of these, those that a filter allows, and questions, which may lead to one."""
+    author = " AND c.author = @author" if of_author else ""
+    allowed = f"((c.time >= @since AND c.time <= @until{author}) OR c.asks = true)"
+    condition = f"{_any_of('t', count)} AND {allowed}"
+    return _rows(CANDIDATES, condition, SHORTEST, in_session=in_session)
+
+
+@cache
+def how_many(count: int, *, in_session: bool) -> str:
+    """The number of memories that have one of the tokens: answered by the index alone."""
+    within = IN_SESSION if in_session else ""
+    return f"SELECT VALUE COUNT(1) FROM c WHERE {_any_of('t', count)}{within}"
+
+
+@cache
+def newest(count: int, *, in_session: bool) -> str:
+    """The newest memories that have one of the tokens."""
+    return _rows(NEWEST, _any_of("t", count), LAST, in_session=in_session)
+
+
+@cache
+def together(words: int, level: int, *, in_session: bool) -> str:
+    """The shortest memories that have at least `level` of these words, each of which has
+    MOST_FORMS tokens."""
+    each = [_has(*(f"w{word}_{form}" for form in range(MOST_FORMS))) for word in range(words)]
+    sets = (" AND ".join(chosen) for chosen in combinations(each, level))
+    condition = "(" + " OR ".join(f"({all_of})" for all_of in sets) + ")"
+    return _rows(TOGETHER, condition, SHORTEST, in_session=in_session)
+
+
+@cache
+def around(turns: int, count: int, *, in_session: bool) -> str:
+    """The memories of these turns that have one of the tokens."""
+    condition = f"{_any_of('p', turns)} AND {_any_of('t', count)}"
+    return _rows(CANDIDATES, condition, "", in_session=in_session)
+
+
+@cache
+def contents(count: int) -> str:
+    """The memories of these turns."""
+    return f"SELECT * FROM c WHERE {_any_of('p', count)}"
+
 
 NEAREST: Final = (
-    f"SELECT TOP {NEIGHBOURS} c.beside, VectorDistance(c.embedding, @vector) AS nearness FROM c"
-    " WHERE c.kind = @kind ORDER BY VectorDistance(c.embedding, @vector)"
+    f"SELECT TOP {NEIGHBOURS} c.of, c.beside, VectorDistance(c.embedding, @vector) AS similarity"
+    " FROM c WHERE c.made = @made ORDER BY VectorDistance(c.embedding, @vector)"
 )
 NEAREST_IN_SESSION: Final = (
-    f"SELECT TOP {NEIGHBOURS} c.beside, VectorDistance(c.embedding, @vector) AS nearness FROM c"
-    " WHERE c.kind = @kind AND (c.session_id = @session_id OR ARRAY_CONTAINS(@shared, c.beside))"
+    f"SELECT TOP {NEIGHBOURS} c.of, c.beside, VectorDistance(c.embedding, @vector) AS similarity"
+    " FROM c WHERE c.made = @made"
+    " AND (c.session_id = @session_id OR ARRAY_CONTAINS(@shared, c.beside))"
     " ORDER BY VectorDistance(c.embedding, @vector)"
 )
 # Of the memories that a session shares with the one that added them. Their vectors do not say so.
@@ -99,7 +134,7 @@ BESIDE: Final = "SELECT c.id FROM c WHERE c.id >= @first AND c.id < @end"
 ALL: Final = f"SELECT c.id, c.kind, c.of, {OF_LIVES}, c._etag FROM c"
 ALL_IN_SESSION: Final = f"SELECT c.id, c.kind, c.of, {OF_LIVES}, c._etag FROM c WHERE {OF_SESSION}"
 
-WITH_VECTOR: Final = "SELECT c.of, c.owner FROM c WHERE c.kind = @kind"
+WITH_VECTOR: Final = "SELECT c.of, c.owner FROM c WHERE c.made = @made AND IS_DEFINED(c.of)"
 MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE c.kind = @kind"
 
 # Not answered by the index: for a migration, which reads everything.
@@ -110,11 +145,11 @@ DOCUMENTS: Final = "SELECT * FROM c"
 
 def slots(count: int) -> int:
     """The number of parameters of the smallest query that takes this many tokens."""
-    return next(size for size in (8, 16, 24, 60) if count <= size)
+    return next(size for size in (8, 16, 24, MOST_TOKENS) if count <= size)
 
 
-def filled(tokens: Sequence[str]) -> dict[str, Any]:
-    """The parameters for these tokens: at least one, at most MOST_TOKENS."""
-    size = slots(len(tokens))
+def filled(name: str, tokens: Sequence[str], size: int | None = None) -> dict[str, Any]:
+    """The parameters for these tokens, of which there is at least one. The last are repeated."""
+    size = slots(len(tokens)) if size is None else size
     every = [*tokens, *[tokens[0]] * (size - len(tokens))]
-    return {f"t{number}": token for number, token in enumerate(every)}
+    return {f"{name}{number}": token for number, token in enumerate(every[:size])}

@@ -1,8 +1,16 @@
-"""Ranking: BM25 over the owner's own memories, plus a share of their neighbours' scores.
+"""Ranking: which memories match, and how well.
 
-An answer such as "Yes, last May!" has none of the words of the query. The question before it has
-them. So a memory that matches gives a share of its score to the places around it, and all of it to
-the place after a question.
+    own       each word of the query that a memory has counts by its rarity, and more in a short
+              text than in a long one; a word that is its author's name counts more
+    lent      the turns around it lend it the words that it lacks, at a share that shrinks with its
+              own length: "Yes, last May!" needs the words of the question before it, and an essay
+              does not
+    answers   the turn after a question that matches well, by another author, is a hit even if it
+              has no word of the query. Nothing else is a hit without one
+    spread    after a long hit, others of the same conversation count less: the ten places are not
+              for one conversation that repeats what it is about
+
+How often a text repeats a word does not count: in conversations that adds nothing (docs/memory.md).
 """
 
 from __future__ import annotations
@@ -10,33 +18,39 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from cosmosservice.account.container import Document
-from cosmosservice.memory.documents import parse_place, place_in
-from cosmosservice.memory.words import AUTHOR, Term
+from cosmosservice.memory.documents import at_in, parse_at
+from cosmosservice.memory.words import Term
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Tuned on one half of benchmarks/memory; docs/memory.md shows the effect of each."""
+    """Tuned on one half of each set of benchmarks/memory; docs/memory.md shows their effect."""
 
-    saturation: float = 1.2  # k1: how soon repeating a word stops counting
-    length: float = 0.2  # b: how much more often a long text must contain a word
+    saturation: float = 1.2  # k1 of BM25
+    length: float = 0.9  # b of BM25: how much a long text counts less than a short one
+    pivot: float = 60.0  # words of a text of medium length
     # The assumed number of an owner's memories: counting them would cost more than it gains.
     memories: float = 1_000.0
-    # The share of its score that a memory gives to the places around it.
-    answer: float = 1.1  # a question to the one after it: the answer is wanted, not the question
-    next: float = 0.3  # anything else to the one after it
-    previous: float = 0.1
-    second: float = 0.1  # two places away, on either side
-    author: float = 1.0  # a word that is in the author's name, beside one that was said
+    author: float = 3.0  # a word that is the author's name
+    # The shares of their words that the turns around a memory lend it.
+    previous: float = 0.3
+    next: float = 0.3
+    second: float = 0.1  # two turns away, on either side
+    brief: float = 40.0  # words of a text that gets half of these shares
+    telling: float = 12.0  # words of a query that needs no more: a longer one gets smaller shares
+    spread: float = 0.25  # how much less others of its conversation count after a very long hit
+    answer: float = 1.2  # the share of a question that matches well, instead of `previous`
+    well: float = 0.5  # what that is: this share of the best match
+    # With an embedder: the share of the nearest vector beside the best match by words.
+    nearness: float = 0.45
+    beside: float = 0.5  # the share of its nearness that a memory lends to those beside it
+    unlike: float = 0.2  # the cosine similarity of texts that have nothing in common
 
 
 WEIGHTS: Final = Weights()
-
-_RECIPROCAL: Final = 60  # the usual constant, which keeps the first ranks from dominating
 
 
 @dataclass
@@ -48,126 +62,211 @@ class Match:
     time: float
     length: int
     asks: bool
-    having: dict[Term, int]  # the terms that it has, and how often
+    author: Any
+    memory_id: str | None
+    said: set[Term] = field(default_factory=set)
+    named: set[Term] = field(default_factory=set)
+
+    @property
+    def having(self) -> set[Term]:
+        return self.said | self.named
 
 
 def matches_of(rows: Iterable[Mapping[str, Any]], terms: Sequence[Term]) -> list[Match]:
     """One match for each memory. A large memory has several rows."""
-    terms_of: dict[str, list[Term]] = defaultdict(list)
+    said: dict[str, list[Term]] = defaultdict(list)
+    named: dict[str, list[Term]] = defaultdict(list)
     for term in terms:
-        for token in term:
-            terms_of[token].append(term)
+        for token in term.said:
+            said[token].append(term)
+        if term.name is not None:
+            named[term.name].append(term)
     found: dict[str, Match] = {}
     for row in rows:
         document_id = row.get("of") or row["id"]
         match = found.get(document_id)
         if match is None:
-            at = row.get("at") or row["beside"]
             match = found[document_id] = Match(
-                document_id, at, row["time"], row["length"], bool(row.get("asks")), {}
+                document_id,
+                row.get("at") or row["beside"],
+                row["time"],
+                row["length"],
+                row.get("asks") is True,
+                row.get("author"),
+                row.get("memory_id"),
             )
-        having, counts = match.having, row["counts"]
-        for token in terms_of.keys() & row["tokens"]:
-            count = counts.get(token, 1)
-            for term in terms_of[token]:
-                having[term] = max(having.get(term, 0), count)
+        for token in row["tokens"]:
+            match.said.update(said.get(token, ()))
+            match.named.update(named.get(token, ()))
     return list(found.values())
 
 
-def rarity(having: float, weights: Weights) -> float:
-    """The weight of a word that this many memories have."""
-    return math.log(1 + weights.memories / (having + 0.5))
+@dataclass(frozen=True)
+class Candidate:
+    """A memory that may be a hit. The author and length of one that only follows a question are
+    not known yet; `score` is the most that it can have."""
 
-
-def scores_of(
-    matches: Sequence[Match], having: Mapping[Term, float], weights: Weights
-) -> dict[str, dict[Term, float]]:
-    """BM25, by document id and term. `having` says how many memories have each term."""
-    if not matches:
-        return {}
-    average = sum(match.length for match in matches) / len(matches) or 1
-    worth = {
-        term: rarity(count, weights) * (weights.author if min(term).startswith(AUTHOR) else 1)
-        for term, count in having.items()
-    }
-    k1, b = weights.saturation, weights.length
-    scores: dict[str, dict[Term, float]] = {}
-    for match in matches:
-        norm = k1 * (1 - b + b * match.length / average)
-        scores[match.document_id] = {
-            term: worth[term] * count * (k1 + 1) / (count + norm)
-            for term, count in match.having.items()
-        }
-    return scores
+    at: str
+    time: float
+    score: float
+    document_id: str | None = None
+    match: Match | None = None
+    words: tuple[str, ...] = ()
+    answer_to: Match | None = None
+    nearness: float | None = None  # the cosine similarity of its vector
+    near: float = 0.0  # the part of the score that is due to vectors
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """Places, the best first, and the scores of the memories that match by themselves."""
+class Near:
+    """A memory whose vector is near to that of the query."""
 
-    places: list[str]
-    direct: Mapping[str, float]  # by document id
+    document_id: str
+    at: str
+    similarity: float
 
-    def sorted(self, found: Sequence[Document]) -> list[Document]:
-        """Memories by their places; at the same place, the better match or the newer one first."""
-        order = {at: number for number, at in enumerate(self.places)}
-        last = len(order)
-        return sorted(
-            found,
-            key=lambda each: (
-                order.get(each["at"], last),
-                -self.direct.get(each["id"], 0.0),
-                -each["time"],
-                each["id"],
-            ),
+
+class Ranking:
+    """All candidates, the best first; of equal ones, the newest first."""
+
+    def __init__(
+        self,
+        matches: Sequence[Match],
+        having: Mapping[Term, int],
+        weights: Weights = WEIGHTS,
+    ) -> None:
+        """`having` says how many memories have each term."""
+        self._weights = weights
+        self._worth = {
+            term: math.log(1 + weights.memories / (count + 0.5)) for term, count in having.items()
+        }
+        self._few = min(1.0, weights.telling / max(1, len(having)))
+        self._own = {match.document_id: self._own_of(match) for match in matches}
+        self._totals = {each: sum(own.values()) for each, own in self._own.items()}
+        self._well = weights.well * max(self._totals.values(), default=0.0)
+        self._by_at: dict[tuple[str, int], list[Match]] = defaultdict(list)
+        for match in matches:
+            self._by_at[parse_at(match.at)].append(match)
+        self._found = [*map(self._matching, matches), *self._answers(matches)]
+        self.candidates = self._spread(self._found)
+
+    def share(self, length: int) -> float:
+        """How much of what its neighbours lend a text of this length takes."""
+        return self._few * self._weights.brief / (self._weights.brief + length)
+
+    def _spread(self, found: Iterable[Candidate]) -> list[Candidate]:
+        """The best first, where each counts less by those of its conversation that are better."""
+        weights = self._weights
+        factors: dict[str, float] = defaultdict(lambda: 1.0)
+        spread: list[Candidate] = []
+        for each in sorted(found, key=_order):
+            conversation, _ = parse_at(each.at)
+            factor = factors[conversation]
+            spread.append(replace(each, score=each.score * factor, near=each.near * factor))
+            length = 0 if each.match is None else each.match.length
+            factors[conversation] *= 1 - weights.spread * length / (weights.brief + length)
+        return sorted(spread, key=_order)
+
+    def add(self, given: Sequence[Near], *, all_of_them: bool) -> None:
+        """Combines the scores with those of the memories whose vectors are nearest. If these are
+        not all, the last of them shows which similarity means nothing with this model."""
+        weights = self._weights
+        nearest = [each for each in given if each.similarity > weights.unlike]
+        if not nearest:
+            return
+        low = weights.unlike if all_of_them else min(each.similarity for each in nearest)
+        near: dict[tuple[str, int], float] = defaultdict(float)
+        for each in nearest:
+            score = max(each.similarity - low, 0.0) / max(1 - low, 1e-9)
+            at = parse_at(each.at)
+            near[at] = max(near[at], score)
+        best = max((each.score for each in self._found), default=0.0) or 1.0
+        similar = {each.document_id: each for each in nearest}
+
+        def combined(candidate: Candidate) -> Candidate:
+            conversation, seq = parse_at(candidate.at)
+            beside = (near.get((conversation, seq + step), 0.0) for step in (-1, 1))
+            lent = weights.beside * sum(beside)
+            added = weights.nearness * (near.get((conversation, seq), 0.0) + lent)
+            of = similar.get(candidate.document_id or "")
+            return replace(
+                candidate,
+                score=candidate.score / best + added,
+                near=added,
+                nearness=None if of is None else of.similarity,
+            )
+
+        matching = {each.document_id for each in self._found}
+        others = [
+            Candidate(each.at, 0.0, 0.0, each.document_id)
+            for each in nearest
+            if each.document_id not in matching
+        ]
+        self._found = [combined(each) for each in (*self._found, *others)]
+        self.candidates = self._spread(self._found)
+
+    def _own_of(self, match: Match) -> dict[Term, float]:
+        k1, b = self._weights.saturation, self._weights.length
+        norm = 1 + k1 * (1 - b + b * match.length / self._weights.pivot)
+        said = (k1 + 1) / norm
+        own = {term: self._worth[term] * said for term in match.said}
+        for term in match.named:
+            own[term] = max(own.get(term, 0.0), self._worth[term] * self._weights.author)
+        return own
+
+    def _question(self, match: Match) -> bool:
+        return match.asks and self._totals[match.document_id] >= self._well
+
+    def _lent(self, at: tuple[str, int], author: Any = None) -> dict[Term, float]:
+        """What the turns around one lend to it. By default to an answer."""
+        weights = self._weights
+        lent: dict[Term, float] = {}
+        around = ((-1, weights.previous), (1, weights.next), (-2, weights.second))
+        for distance, share in (*around, (2, weights.second)):
+            for other in self._by_at.get((at[0], at[1] + distance), ()):
+                answers = distance == -1 and other.author != author and self._question(other)
+                most = weights.answer if answers else share
+                for term, own in self._own[other.document_id].items():
+                    lent[term] = max(lent.get(term, 0.0), most * own)
+        return lent
+
+    def _matching(self, match: Match) -> Candidate:
+        at = parse_at(match.at)
+        lent = self._lent(at, match.author)
+        share = self.share(match.length)
+        own = self._own[match.document_id]
+        score = sum(
+            max(own.get(term, 0.0), share * lent.get(term, 0.0)) for term in own.keys() | lent
+        )
+        asked = [
+            each
+            for each in self._by_at.get((at[0], at[1] - 1), ())
+            if each.author != match.author and self._question(each)
+        ]
+        words = sorted(match.having, key=lambda term: (-own[term], term.word))
+        return Candidate(
+            match.at,
+            match.time,
+            score,
+            match.document_id,
+            match,
+            tuple(term.word for term in words),
+            asked[0] if asked else None,
         )
 
-
-NOTHING: Final = Ranked([], {})
-
-
-def ranked(
-    matches: Sequence[Match], scores: Mapping[str, Mapping[Term, float]], weights: Weights
-) -> Ranked:
-    """All places that have a score, the best first; of equal ones, the newest first.
-
-    A term counts once for a place: by the memory there or by a neighbour's share, whichever is
-    more. Otherwise a long conversation about one topic would rank above everything else.
-    """
-    places: dict[tuple[str, int], dict[Term, float]] = {}
-    times: dict[tuple[str, int], float] = {}
-    around = ((-1, weights.previous), (2, weights.second), (-2, weights.second))
-    of_others = ((0, 1.0), (1, weights.next), *around)
-    of_questions = ((0, 1.0), (1, weights.answer), *around)
-    for match in matches:
-        conversation, place = parse_place(match.at)
-        own = scores[match.document_id].items()
-        for distance, share in of_questions if match.asks else of_others:
-            if not share or place + distance < 0:
-                continue
-            at = conversation, place + distance
-            here = places.get(at)
-            if here is None:
-                places[at] = {term: share * score for term, score in own}
-                times[at] = match.time
-                continue
-            for term, score in own:
-                lent = share * score
-                if lent > here.get(term, 0.0):
-                    here[term] = lent
-            if not distance:
-                times[at] = match.time
-    order = sorted((-sum(terms.values()), -times[at], at) for at, terms in places.items())
-    direct = {document_id: sum(terms.values()) for document_id, terms in scores.items()}
-    return Ranked([place_in(*at) for _, _, at in order], direct)
+    def _answers(self, matches: Sequence[Match]) -> Iterable[Candidate]:
+        """The turns after questions that match well, of which no memory has a word of the query."""
+        for match in matches:
+            conversation, seq = parse_at(match.at)
+            after = conversation, seq + 1
+            if self._question(match) and after not in self._by_at:
+                score = sum(self._lent(after, _NOBODY).values())
+                at = at_in(*after)
+                yield Candidate(at, match.time, score, answer_to=match)
 
 
-def fused(*rankings: Ranked) -> Ranked:
-    """Combines rankings by reciprocal rank: a place that is high in any of them stays high."""
-    scores: dict[str, float] = defaultdict(float)
-    direct: dict[str, float] = {}
-    for ranking in rankings:
-        direct |= ranking.direct
-        for number, at in enumerate(ranking.places):
-            scores[at] += 1 / (_RECIPROCAL + number)
-    return Ranked(sorted(scores, key=lambda at: (-scores[at], at)), direct)
+_NOBODY: Final = object()  # equal to no author
+
+
+def _order(candidate: Candidate) -> tuple[float, float, str, str]:
+    return -candidate.score, -candidate.time, candidate.at, candidate.document_id or ""

@@ -1,17 +1,21 @@
-"""Searching: the matching memories' words, their ranking, and the contents of the hits.
+"""Searching: the small fields of the matching memories, their ranking, and the contents of hits.
 
-    1  which memories have one of the words?   their small fields, the newest CANDIDATES of them
-    2  if there were more: the same for the rarer words, so that a common one does not hide them
-    3  the contents of the best places
+    1  the memories that have one of the words, the shortest CANDIDATES of them. Usually that is all
+    2  if there are more: how many memories have each word, which the index answers
+    3  all that have one of the rare words, and the shortest of those with several common ones
+    4  the turns around the best of these, as far as they have a common word
+    5  the contents of the best
 
-Places are ranked before it is known whether each has a memory. The third query finds out, and reads
-the content.
+A memory is missed only if all its words of the query are common, it has one of them or is longer
+than a hundred others that have as many, and it is not beside one of the best.
+tests/memory/test_exactness.py compares with a ranking of everything.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,23 +24,13 @@ from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.damage import Damage
-from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.documents import Owner, at_in, parse_at
 from cosmosservice.memory.lives import lives_of
-from cosmosservice.memory.queries import CANDIDATES, MOST_TOKENS
-from cosmosservice.memory.ranking import (
-    NOTHING,
-    WEIGHTS,
-    Match,
-    Ranked,
-    Weights,
-    matches_of,
-    ranked,
-    scores_of,
-)
+from cosmosservice.memory.queries import CANDIDATES, MOST_COMMON, MOST_FORMS, MOST_TOKENS
+from cosmosservice.memory.ranking import WEIGHTS, Candidate, Match, Ranking, Weights, matches_of
 from cosmosservice.memory.words import Term, terms_of
 
-ROUNDS: Final = 3
-_AT_LEAST: Final = 3.0  # least ratio of all matches to those returned, if there were more
+_BEST: Final = 15  # turns whose neighbours are asked for
 EVER: Final = 1e300  # seconds: later than any time
 
 
@@ -60,19 +54,22 @@ class Filter:
             for each in lives_of(document)
         )
 
-    @property
-    def of_hits(self) -> dict[str, Any]:
-        """Author and time, as parameters. They apply to hits only: a question by another author,
-        or from before that time, may lead to the answer."""
-        found: dict[str, Any] = {} if self.author is None else {"author": self.author}
-        if self.has_time:
-            found["since"] = -EVER if self.since is None else self.since
-            found["until"] = EVER if self.until is None else self.until
-        return found
+    def allows(self, author: Any, time: float) -> bool:
+        """Whether a hit may have this author and time. A question by somebody else, or from before
+        that time, may still lead to the answer."""
+        return (
+            self.author in (None, author)
+            and (self.since is None or time >= self.since)
+            and (self.until is None or time <= self.until)
+        )
 
     @property
-    def has_time(self) -> bool:
-        return self.since is not None or self.until is not None
+    def of_hits(self) -> dict[str, Any]:
+        """Author and time, as parameters."""
+        found: dict[str, Any] = {} if self.author is None else {"author": self.author}
+        found["since"] = -EVER if self.since is None else self.since
+        found["until"] = EVER if self.until is None else self.until
+        return found
 
     @property
     def of_session(self) -> dict[str, Any]:
@@ -80,8 +77,8 @@ class Filter:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the filter may exclude many of the best places."""
-        return self.author is not None or self.has_time
+        """Whether it may exclude many of the best matches."""
+        return self.author is not None or self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True)
@@ -97,6 +94,27 @@ class Start:
         return Start(last, seen | self.seen if last == self.time else seen)
 
 
+@dataclass(frozen=True)
+class Hit:
+    """A memory that was found, with its score and why."""
+
+    document: Document
+    score: float
+    words: tuple[str, ...] = ()
+    answer_to: str | None = None
+    nearness: float | None = None
+
+    @property
+    def match(self) -> dict[str, Any]:
+        """For the metadata of the memory."""
+        why: dict[str, Any] = {"words": list(self.words), "score": round(self.score, 4)}
+        if self.answer_to is not None:
+            why["answer_to"] = self.answer_to
+        if self.nearness is not None:
+            why["nearness"] = round(self.nearness, 4)
+        return why
+
+
 class Searching:
     """Looks for memories by their words."""
 
@@ -105,93 +123,232 @@ class Searching:
         self._damage = damage
         self._weights = weights
 
-    async def rank(self, owner: Owner, query: str, chosen: Filter) -> Ranked:
-        """The places that match, the best first."""
+    async def rank(self, owner: Owner, query: str, chosen: Filter) -> Ranking:
+        """The memories that match, the best first."""
         terms = _asked_for(terms_of(query))
         if not terms:
-            return NOTHING
-        matches, having = await self._matches(owner, terms, chosen)
-        scores = scores_of(matches, having, self._weights)
-        return ranked(matches, scores, self._weights)
+            return Ranking([], {}, self._weights)
+        return await _Search(self._container, self._damage, self._weights, owner, chosen).of(terms)
 
-    async def contents(self, owner: Owner, places: Sequence[str], chosen: Filter) -> list[Document]:
-        """The memories at these places that may be found, except damaged ones."""
+    async def hits(self, owner: Owner, ranking: Ranking, limit: int, chosen: Filter) -> list[Hit]:
+        """The best memories, as far as they still exist and the filter allows them. A few more than
+        the limit, since some may turn out to be damaged."""
+        found: list[Hit] = []
+        rest = [
+            each
+            for each in ranking.candidates
+            if each.match is None or chosen.allows(each.match.author, each.match.time)
+        ]
+        count = MOST_TOKENS if chosen.is_narrow else min(limit + _SPARE, MOST_TOKENS)
+        while rest and (len(found) < limit or found[limit - 1].score < rest[0].score):
+            some, rest = rest[:count], rest[count:]
+            there = await self.contents(owner, list(dict.fromkeys(each.at for each in some)))
+            usable = [each for each in there if chosen.may_have(each)]
+            found += _hits_of(some, usable, ranking, chosen)
+            found.sort(key=_order)
+        return found
+
+    async def contents(self, owner: Owner, turns: Sequence[str]) -> list[Document]:
+        """The memories of these turns, except damaged ones."""
         found: list[Document] = []
-        for start in range(0, len(places), MOST_TOKENS):
-            tokens = [f"#{at}" for at in places[start : start + MOST_TOKENS]]
-            size = queries.slots(len(tokens))
-            text = queries.CONTENTS[size, chosen.author is not None, chosen.has_time]
-            parameters = queries.filled(tokens) | chosen.of_hits
-            found += await self._container.query(text, parameters, owner.key)
-        return [each for each in found if self._damage.is_memory(each) and chosen.may_have(each)]
+        for start in range(0, len(turns), MOST_TOKENS):
+            tokens = [f"#{at}" for at in turns[start : start + MOST_TOKENS]]
+            text = queries.contents(queries.slots(len(tokens)))
+            found += await self._container.query(text, queries.filled("p", tokens), owner.key)
+        return list(filter(self._damage.is_memory, found))
 
-    async def _matches(
-        self, owner: Owner, terms: Sequence[Term], chosen: Filter
-    ) -> tuple[list[Match], Mapping[Term, float]]:
-        """Memories that have one of the terms, and how many have each of them."""
-        found: dict[str, Match] = {}
-        asked = list(terms)
-        rounds: list[tuple[list[Term], list[Match]]] = []
-        while True:
-            rows = await self._having(owner, asked, chosen)
-            usable = [row for row in rows if "of" in row or chosen.may_have(row)]
-            matches = matches_of(filter(self._damage.is_match, usable), terms)
-            rounds.append((asked, matches))
-            found |= {match.document_id: match for match in matches}
-            rarer = _rarer(asked, matches)
-            if len(rows) < CANDIDATES or len(rounds) == ROUNDS or not rarer:
-                return list(found.values()), _estimated(rounds)
-            asked = rarer
 
-    async def _having(self, owner: Owner, terms: Sequence[Term], chosen: Filter) -> list[Document]:
-        tokens = sorted({token for term in terms for token in term})
-        text = queries.HAVING[queries.slots(len(tokens)), chosen.session_id is not None]
-        parameters = queries.filled(tokens) | chosen.of_session
-        return await self._container.query(text, parameters, owner.key)
+_SPARE: Final = 4
+
+
+def _hits_of(
+    candidates: Sequence[Candidate],
+    there: Sequence[Document],
+    ranking: Ranking,
+    chosen: Filter,
+) -> list[Hit]:
+    matching = {each.document_id: each for each in candidates if each.document_id is not None}
+    answers = {each.at: each for each in candidates if each.document_id is None}
+    hits: list[Hit] = []
+    for document in there:
+        if not chosen.allows(document.get("author"), document["time"]):
+            continue
+        mine = [
+            _matching(document, matching.get(document["id"])),
+            _answering(document, answers.get(document["at"]), ranking),
+        ]
+        possible = [each for each in mine if each is not None]
+        if possible:
+            hits.append(max(possible, key=lambda each: each.score))
+    return hits
+
+
+def _matching(document: Document, candidate: Candidate | None) -> Hit | None:
+    if candidate is None:
+        return None
+    asked = candidate.answer_to
+    asked_id = None if asked is None else asked.memory_id
+    return Hit(document, candidate.score, candidate.words, asked_id, candidate.nearness)
+
+
+def _answering(document: Document, candidate: Candidate | None, ranking: Ranking) -> Hit | None:
+    """A memory without a word of the query, if it follows a question by somebody else."""
+    if candidate is None or candidate.answer_to is None:
+        return None
+    asked, length = candidate.answer_to, document.get("length")
+    if document.get("author") == asked.author or not isinstance(length, int):
+        return None
+    lent = ranking.share(length) * (candidate.score - candidate.near)
+    return Hit(document, lent + candidate.near, (), asked.memory_id)
+
+
+def _order(hit: Hit) -> tuple[float, float, str, str]:
+    document = hit.document
+    return -hit.score, -document["time"], document["at"], document["id"]
+
+
+class _Search:
+    """One search."""
+
+    def __init__(
+        self,
+        container: Container,
+        damage: Damage,
+        weights: Weights,
+        owner: Owner,
+        chosen: Filter,
+    ) -> None:
+        self._container = container
+        self._damage = damage
+        self._weights = weights
+        self._owner = owner
+        self._chosen = chosen
+        self._in_session = chosen.session_id is not None
+        self._terms: Sequence[Term] = ()
+        self._found: dict[str, Match] = {}
+
+    async def of(self, terms: Sequence[Term]) -> Ranking:
+        self._terms = terms
+        rows = await self._having(terms)
+        first = self._note(rows)
+        if len(rows) < CANDIDATES:
+            counts = Counter(term for match in first for term in match.having)
+            return self._ranking({term: counts[term] for term in terms})
+        numbers = await asyncio.gather(*map(self._how_many, terms))
+        having = dict(zip(terms, numbers, strict=True))
+        rare, common = _divided(having)
+        await self._look_further(first, rare, common)
+        await self._look_around(self._ranking(having), common)
+        return self._ranking(having)
+
+    async def _how_many(self, term: Term) -> int:
+        tokens = sorted(term.tokens)
+        text = queries.how_many(queries.slots(len(tokens)), in_session=self._in_session)
+        found: list[Any] = await self._query(text, queries.filled("t", tokens))
+        return int(found[0]) if found and isinstance(found[0], int | float) else 0
+
+    def _ranking(self, having: Mapping[Term, int]) -> Ranking:
+        return Ranking(list(self._found.values()), having, self._weights)
+
+    async def _having_and_noted(self, terms: Sequence[Term]) -> None:
+        self._note(await self._having(terms))
+
+    async def _having(self, terms: Sequence[Term]) -> list[Document]:
+        tokens = _tokens(terms)
+        text = queries.having(queries.slots(len(tokens)), in_session=self._in_session)
+        return await self._query(text, queries.filled("t", tokens))
+
+    async def _look_further(
+        self, first: Sequence[Match], rare: Sequence[Term], common: Sequence[Term]
+    ) -> None:
+        """Reads all memories with a rare word, and the best of those with common ones."""
+        tokens = _tokens(self._terms)
+        size = queries.slots(len(tokens))
+        looks: list[Coroutine[Any, Any, object]] = []
+        if rare:
+            looks.append(self._having_and_noted(rare))
+        if len(common) > 1:
+            looks.append(self._together(common[:MOST_COMMON]))
+        names = sorted({str(term.name) for match in first for term in match.named})
+        if names:
+            text = queries.newest(queries.slots(len(names)), in_session=self._in_session)
+            looks.append(self._look(text, queries.filled("t", names)))
+        if self._chosen.is_narrow:
+            of_author = self._chosen.author is not None
+            text = queries.chosen(size, of_author=of_author, in_session=self._in_session)
+            looks.append(self._look(text, queries.filled("t", tokens) | self._chosen.of_hits))
+        await asyncio.gather(*looks)
+
+    async def _together(self, terms: Sequence[Term]) -> None:
+        """Memories that have two of these words; if there are too many, three, and so on."""
+        parameters: dict[str, Any] = {}
+        for number, term in enumerate(terms):
+            forms = sorted(term.tokens)[:MOST_FORMS]
+            parameters |= queries.filled(f"w{number}_", forms, MOST_FORMS)
+        for level in range(2, len(terms) + 1):
+            text = queries.together(len(terms), level, in_session=self._in_session)
+            if await self._look(text, parameters) < queries.TOGETHER:
+                return
+
+    async def _look_around(self, ranking: Ranking, common: Sequence[Term]) -> None:
+        """Reads the turns around the best that have one of the common words."""
+        turns: dict[str, None] = {}
+        for candidate in ranking.candidates[:_BEST]:
+            conversation, seq = parse_at(candidate.at)
+            for distance in (-1, 1, -2, 2):
+                if seq + distance >= 0:
+                    turns[f"#{at_in(conversation, seq + distance)}"] = None
+        tokens = _tokens(common)
+        around = list(turns)[:MOST_TOKENS]
+        text = queries.around(
+            queries.slots(len(around)), queries.slots(len(tokens)), in_session=self._in_session
+        )
+        await self._look(text, queries.filled("p", around) | queries.filled("t", tokens))
+
+    async def _look(self, text: str, parameters: Mapping[str, Any]) -> int:
+        rows = await self._query(text, parameters)
+        self._note(rows)
+        return len(rows)
+
+    async def _query(self, text: str, parameters: Mapping[str, Any]) -> list[Document]:
+        every = {**parameters, **self._chosen.of_session}
+        return await self._container.query(text, every, self._owner.key)
+
+    def _note(self, rows: Sequence[Document]) -> list[Match]:
+        usable = [row for row in rows if "of" in row or self._chosen.may_have(row)]
+        matches = matches_of(filter(self._damage.is_match, usable), self._terms)
+        for match in matches:
+            known = self._found.setdefault(match.document_id, match)
+            known.said |= match.said
+            known.named |= match.named
+            known.memory_id = known.memory_id or match.memory_id
+        return matches
+
+
+def _tokens(terms: Sequence[Term]) -> list[str]:
+    return sorted({token for term in terms for token in term.tokens})
 
 
 def _asked_for(terms: list[Term]) -> list[Term]:
     """As many terms as a query takes; for a long text its longest words, which are the rarest."""
     chosen: list[Term] = []
     tokens: set[str] = set()
-    for term in sorted(terms, key=lambda term: -max(map(len, term))):
-        if len(tokens | term) <= MOST_TOKENS:
-            tokens |= term
+    for term in sorted(terms, key=lambda term: -len(term.word)):
+        if len(tokens | term.tokens) <= MOST_TOKENS:
+            tokens |= term.tokens
             chosen.append(term)
     return [term for term in terms if term in chosen]
 
 
-def _counted(matches: Sequence[Match]) -> Counter[Term]:
-    return Counter(term for match in matches for term in match.having)
-
-
-def _rarer(terms: Sequence[Term], matches: Sequence[Match]) -> list[Term]:
-    """The rarest terms, as long as together they occur in at most a quarter of the matches."""
-    counts = _counted(matches)
-    chosen: list[Term] = []
+def _divided(having: Mapping[Term, int]) -> tuple[list[Term], list[Term]]:
+    """The rarest words, as many as one query can read all memories of, and the others."""
+    rarest = sorted(having, key=lambda term: having[term])
     total = 0
-    for term in sorted(terms, key=lambda term: counts[term]):
-        total += counts[term]
-        if total > len(matches) / 4:
-            break
-        chosen.append(term)
-    return chosen
-
-
-def _estimated(rounds: Sequence[tuple[list[Term], list[Match]]]) -> dict[Term, float]:
-    """How many memories have each term. The last round found all memories with one of its terms.
-    The share of those that an earlier round found shows how many of the others it missed."""
-    having: dict[Term, float] = {}
-    scale = 1.0
-    seen: set[str] = set()
-    for terms, matches in reversed(rounds):
-        if seen:
-            again = sum(match.document_id in seen for match in matches)
-            scale *= max(_AT_LEAST, len(seen) / max(again, 1))
-        counts = _counted(matches)
-        having |= {term: counts[term] * scale for term in terms if term not in having}
-        seen = {match.document_id for match in matches}
-    return having
+    for number, term in enumerate(rarest):
+        total += having[term]
+        if total >= CANDIDATES:
+            return rarest[:number], rarest[number:]
+    return rarest, []
 
 
 async def content_of(container: Container, document: Document) -> Any:

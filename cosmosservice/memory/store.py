@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from google.adk.memory.memory_entry import MemoryEntry
 
@@ -17,19 +17,24 @@ from cosmosservice.memory.adding import Added, Adding
 from cosmosservice.memory.backfill import EmbedReport, Progress, embed_missing
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.embedding import Vectors
-from cosmosservice.memory.entries import Entry, memory_of
-from cosmosservice.memory.erasing import MemoryCompanion
+from cosmosservice.memory.entries import Entry, memory_of, text_in
+from cosmosservice.memory.erasing import MemoryDependant
 from cosmosservice.memory.forgetting import Forgetting, MemoryPurgeReport
 from cosmosservice.memory.known import Known
 from cosmosservice.memory.lives import Life, LifeOf, SessionLives
-from cosmosservice.memory.ranking import WEIGHTS, Weights, fused
+from cosmosservice.memory.ranking import WEIGHTS, Near, Weights
 from cosmosservice.memory.searching import Filter, Searching, Start, content_of
 
-Found = tuple[Document, Any]
-"""A memory's document and its content."""
 
-_SPARE: Final = 4  # places to read beyond the limit, since not every place has a memory
-_NARROW: Final = 5  # times as many places, if a filter excludes most of them
+class Found(NamedTuple):
+    """A memory's document and its content, and why it was found."""
+
+    document: Document
+    content: Any
+    match: Mapping[str, Any] | None = None
+    context: Sequence[Found] = ()
+
+
 _PAGE: Final = 100
 
 
@@ -51,10 +56,10 @@ class MemoryStore:
         self._adding = Adding(container, known)
         self._searching = Searching(container, known.damage, weights)
         self._forgetting = Forgetting(container)
-        self.companion = MemoryCompanion(container, known)
+        self.dependant = MemoryDependant(container, known)
         self.vectors = vectors
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         """Does nothing: this store has nothing to hand over."""
 
     async def close(self) -> None:
@@ -86,34 +91,53 @@ class MemoryStore:
         await self._embed(await self._adding.alone(owner, entries))
 
     async def search(
-        self, owner: Owner, query: str, limit: int, chosen: Filter
+        self, owner: Owner, query: str, limit: int, chosen: Filter, *, context: int = 0
     ) -> list[MemoryEntry]:
-        """The best matches. Repeating a search costs nothing for a while, unless this process has
-        changed the owner's memories."""
+        """The best matches, each with so many turns before and after it. Repeating a search costs
+        nothing for a while, unless this process has changed the owner's memories."""
         chosen = await self._in_current_life(owner, chosen)
-        question = (query, limit, chosen)
+        question = (query, limit, chosen, context)
         answer = self._known.answer(owner.key, question)
         if answer is None:
             version = self._known.version(owner.key)
             answer = await self._search(owner, query, limit, chosen)
+            if context:
+                answer = await self._in_context(owner, answer, context)
             self._known.answered(owner.key, question, answer, version)
-        return [memory_of(*each) for each in answer]
+        return [_memory(each) for each in answer]
+
+    async def _in_context(self, owner: Owner, found: Sequence[Found], turns: int) -> list[Found]:
+        around = {
+            each.document["id"]: documents.around(each.document["at"], turns) for each in found
+        }
+        wanted = list(dict.fromkeys(at for turns_around in around.values() for at in turns_around))
+        there = await self._with_contents(await self._searching.contents(owner, wanted))
+        by_at = {each.document["at"]: each for each in there}
+        return [
+            each._replace(context=[by_at[at] for at in around[each.document["id"]] if at in by_at])
+            for each in found
+        ]
 
     async def _search(self, owner: Owner, query: str, limit: int, chosen: Filter) -> list[Found]:
-        ranking = self._searching.rank(owner, query, chosen)
-        if self.vectors is None:
-            ranked = await ranking
-        else:
-            ranked = fused(*await asyncio.gather(ranking, self.vectors.rank(owner, query, chosen)))
-        count = limit * (_NARROW if chosen.is_narrow else 1) + _SPARE
-        there = await self._searching.contents(owner, ranked.places[:count], chosen)
-        rest = ranked.sorted(await self._of_life(owner, chosen, there))
+        ranking, nearest = await asyncio.gather(
+            self._searching.rank(owner, query, chosen), self._nearest(owner, query, chosen)
+        )
+        ranking.add(nearest, all_of_them=len(nearest) < queries.NEIGHBOURS)
+        hits = await self._searching.hits(owner, ranking, limit, chosen)
+        why = {hit.document["id"]: hit.match for hit in hits}
+        rest = await self._of_life(owner, chosen, [hit.document for hit in hits])
         found: list[Found] = []
         while rest and len(found) < limit:  # again if some of the best cannot be read
             missing = limit - len(found)
-            found += await self._with_contents(rest[:missing])
+            found += [
+                each._replace(match=why[each.document["id"]])
+                for each in await self._with_contents(rest[:missing])
+            ]
             rest = rest[missing:]
         return found
+
+    async def _nearest(self, owner: Owner, query: str, chosen: Filter) -> Sequence[Near]:
+        return [] if self.vectors is None else await self.vectors.nearest(owner, query, chosen)
 
     async def page(
         self, owner: Owner, session_id: str | None, start: Start
@@ -190,7 +214,7 @@ class MemoryStore:
             await self.vectors.add([(each.document, each.text) for each in added])
 
     async def _entries(self, rows: Sequence[Document]) -> list[MemoryEntry]:
-        return [memory_of(*each) for each in await self._with_contents(rows)]
+        return [_memory(each) for each in await self._with_contents(rows)]
 
     async def _with_contents(self, rows: Sequence[Document]) -> list[Found]:
         """Those that can be shown."""
@@ -202,7 +226,27 @@ class MemoryStore:
             content = await content_of(self.container, document)
             if content is not None:
                 memory_of(document, content)
-                return document, content
+                return Found(document, content)
         except Damaged as damaged:
             self.damage.report(document, str(damaged))
         return None
+
+
+def _memory(found: Found) -> MemoryEntry:
+    memory = memory_of(found.document, found.content, found.match)
+    if found.context:
+        turns = [memory_of(each.document, each.content) for each in found.context]
+        memory.custom_metadata.setdefault(
+            "context",
+            [
+                {
+                    "id": turn.id,
+                    "author": turn.author,
+                    "timestamp": turn.timestamp,
+                    "text": text_in(turn.content),
+                    "before": each.document["at"] < found.document["at"],
+                }
+                for each, turn in zip(found.context, turns, strict=True)
+            ],
+        )
+    return memory

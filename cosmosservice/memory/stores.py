@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from cosmosservice.errors import ConfigurationError, StorageError
 from cosmosservice.memory.definition import MEMORIES_CONTAINER, with_vectors
 from cosmosservice.memory.known import Known
 from cosmosservice.memory.ranking import WEIGHTS
@@ -14,14 +13,11 @@ if TYPE_CHECKING:
     from cosmosservice.account.connection import Connection
     from cosmosservice.account.settings import Settings
     from cosmosservice.memory.embedding import Embedder, Vectors
-    from cosmosservice.memory.erasing import MemoryCompanion
+    from cosmosservice.memory.erasing import MemoryDependant
     from cosmosservice.memory.lives import SessionLives
     from cosmosservice.memory.store import MemoryStore
 
     OpenLives = Callable[[Connection], Awaitable[SessionLives]]
-
-# Operations that the timeout limits. Others take as long as there is work to do.
-_BOUNDED = frozenset({"search_memory", "delete_memory", "iter_memories"})
 
 
 class MemoryStores:
@@ -53,40 +49,23 @@ class MemoryStores:
         vectors = await self._vectors(connection, self._embedder)
         return MemoryStore(vectors.container, self._known, vectors, self._weights, lives)
 
-    async def open_companion(self, connection: Connection) -> MemoryCompanion | None:
+    async def open_dependant(self, connection: Connection) -> MemoryDependant | None:
         """The memories, for a session service; None if the container does not exist."""
-        from cosmosservice.memory.erasing import MemoryCompanion
+        from cosmosservice.memory.erasing import MemoryDependant
 
         container = await connection.existing_container(MEMORIES_CONTAINER, self._container)
-        return None if container is None else MemoryCompanion(container, self._known)
+        return None if container is None else MemoryDependant(container, self._known)
 
     async def _vectors(self, connection: Connection, embedder: Embedder) -> Vectors:
         from cosmosservice.memory import embedding
 
         dimensions = await embedding.dimensions_of(embedder)
-        refused = False
-        try:
-            container = await connection.container(with_vectors(dimensions), self._container)
-        except StorageError as error:
-            if error.status != 400:
-                raise
-            refused = True
-        if refused:
-            raise ConfigurationError(
-                f"Cosmos DB does not create container {self._container!r} with a vector policy:"
-                " the account lacks the capability. Enable it (it takes some minutes):"
-                " az cosmosdb update --name ACCOUNT --resource-group GROUP"
-                " --capabilities EnableNoSQLVectorSearch. Or use no embedder."
-            )
+        container = await connection.container(with_vectors(dimensions), self._container)
         properties = await connection.container_properties(self._container)
         embedding.check_policy(self._container, dimensions, properties)
         vectors = embedding.Vectors(container, embedder, dimensions)
         await vectors.check_model()
         return vectors
-
-    @property
-    def bounded(self) -> Collection[str]:
-        return _BOUNDED
 
     def target(self, operation: str) -> str | None:
         return self._container

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
@@ -26,8 +26,18 @@ _LONGEST: Final = 64  # characters of a word: longer keys and hashes are cut
 
 AUTHOR: Final = "@"  # before a word of the author's name
 
-Term = frozenset[str]
-"""The forms that one word of a question may have in a text."""
+
+@dataclass(frozen=True)
+class Term:
+    """One word of a question, and the tokens of the memories that have it."""
+
+    word: str
+    said: frozenset[str]  # the forms that it may have in a text
+    name: str | None = None  # the token of an author with this name
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        return self.said if self.name is None else self.said | {self.name}
 
 
 @cache
@@ -70,19 +80,17 @@ def _counts_as_word(word: str) -> bool:
     return len(word) > 1 or word.isdigit()
 
 
-def words_of(text: str) -> Counter[str]:
-    """The words that the text is found by, and how often each occurs."""
+def words_of(text: str) -> list[str]:
+    """The words that the text is found by, in order, as often as they occur."""
     words, runs = split(text)
     language = languages.language_of(set(words))
     stopped = languages.stop_words_of(language)
-    found = Counter(
+    found = [
         fold(languages.stem(word, language))
         for word in words
         if word not in stopped and _counts_as_word(word)
-    )
-    for run in runs:
-        found.update(_pairs(run))
-    return found
+    ]
+    return found + [pair for run in runs for pair in _pairs(run)]
 
 
 def terms_of(question: str) -> list[Term]:
@@ -99,13 +107,16 @@ def terms_of(question: str) -> list[Term]:
     if languages.DEFAULT not in spoken:
         spoken = [*(spoken or languages.COMMON), languages.DEFAULT]
     telling = [word for word in distinct if word not in stopped and _counts_as_word(word)]
-    terms = [_alternatives(word, spoken) for word in telling or distinct]
-    terms += [frozenset({pair}) for run in dict.fromkeys(runs) for pair in _pairs(run)]
-    authors = [frozenset({AUTHOR + fold(word)}) for word in telling]
-    return list(dict.fromkeys(terms + authors))
+    terms = [
+        Term(word, _alternatives(word, spoken), AUTHOR + fold(word) if telling else None)
+        for word in telling or distinct
+    ]
+    pairs = dict.fromkeys(pair for run in dict.fromkeys(runs) for pair in _pairs(run))
+    terms += [Term(pair, frozenset({pair})) for pair in pairs]
+    return list({term.said: term for term in reversed(terms)}.values())[::-1]
 
 
-def _alternatives(word: str, spoken: Iterable[str]) -> Term:
+def _alternatives(word: str, spoken: Iterable[str]) -> frozenset[str]:
     plain = fold(word)
     found = {plain}
     for language in spoken:

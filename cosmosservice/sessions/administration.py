@@ -10,18 +10,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cosmosservice.account.container import Document
 from cosmosservice.errors import CosmosServiceError, UnavailableError
 from cosmosservice.hosting.deadline import answered
-from cosmosservice.sessions.face import Face
-from cosmosservice.sessions.store.documents import ACTIVE, DAY, DELETED, PURGED, PURGING, iso
+from cosmosservice.hosting.operation import Background, Bounded, Unbounded
+from cosmosservice.sessions.base import StoreMethods
+from cosmosservice.sessions.store.documents import (
+    ACTIVE,
+    DAY,
+    DELETED,
+    FORKING,
+    PURGED,
+    PURGING,
+    iso,
+)
 from cosmosservice.sessions.store.erased import Erased
 from cosmosservice.sessions.store.keys import SessionKey, StateKey
 from cosmosservice.sessions.store.pages import Latest
 from cosmosservice.sessions.store.queries import (
     APPS,
+    APPS_OF_USER,
     GONE,
     NAMES,
     OF_ID,
     OF_USER,
 )
+from cosmosservice.sessions.store.records import number
 
 if TYPE_CHECKING:
     from google.adk.sessions import Session
@@ -55,11 +66,11 @@ class PurgeReport:
 
     sessions: int
     documents: int  # records that became stubs; chunks and large values that were removed
-    companions: int = 0  # documents of memories and artifacts that were erased with them
+    dependants: int = 0  # documents of memories and artifacts that were erased with them
     failed: tuple[PurgeFailure, ...] = ()  # these are not counted
 
 
-class Administration(Face):
+class Administration(StoreMethods):
     """Operations for operators. The session service inherits them."""
 
     async def restore_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
@@ -68,7 +79,7 @@ class Administration(Face):
         Raises SessionNotFoundError if there is none or it was purged.
         """
         key = SessionKey.named(app_name, user_id, session_id)
-        await self.in_store("restore_session", lambda store: store.lifecycle.restore(key))
+        await self.in_store(Bounded("restore_session"), lambda store: store.lifecycle.restore(key))
 
     async def purge_session(self, *, app_name: str, user_id: str, session_id: str) -> PurgeReport:
         """Erases a session for good: its events, its state, and its data in the memory and artifact
@@ -85,9 +96,9 @@ class Administration(Face):
             await purge.finish()
             if erased is None:
                 return PurgeReport(0, 0)
-            return PurgeReport(1, erased.documents, erased.companions)
+            return PurgeReport(1, erased.documents, erased.dependants)
 
-        return await self.in_store("purge_session", purge)
+        return await self.in_store(Background("purge_session"), purge)
 
     async def purge_user(
         self,
@@ -117,7 +128,7 @@ class Administration(Face):
             if include_state:
                 initial = (body.get("stamp") for body in found)
                 stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
-                await store.states.settle()
+                await store.states.drain()
                 documents += await store.states.erase(key, max([sweep.erased.stamp, *stamps]))
 
             async def living() -> set[str]:
@@ -128,19 +139,19 @@ class Administration(Face):
                     if body.get("status") not in (None, PURGING, PURGED)
                 }
 
-            companions = 0
-            for each in await store.companions.all():
-                companions += await each.erase_user(app_name, user_id, living)
+            dependants = 0
+            for each in await store.dependants.all():
+                dependants += await each.erase_user(app_name, user_id, living)
                 answered()  # it may have taken long
             await sweep.purge.finish()
             report = sweep.report()
             return replace(
                 report,
                 documents=report.documents + documents,
-                companions=report.companions + companions,
+                dependants=report.dependants + dependants,
             )
 
-        return await self.in_store("purge_user", purge)
+        return await self.in_store(Background("purge_user"), purge)
 
     async def purge_deleted(
         self,
@@ -150,7 +161,8 @@ class Administration(Face):
         progress: Progress | None = None,
     ) -> PurgeReport:
         """Erases the sessions that were deleted longer ago than this, including those that have
-        since been created again, and what is left of sessions that have expired.
+        since been created again, and what is left of sessions that have expired. Completes forks
+        that were interrupted a day ago, or erases them if their source is gone.
 
         One session that cannot be erased does not keep the others: the report names it."""
 
@@ -171,7 +183,7 @@ class Administration(Face):
             await sweep.purge.finish()
             return sweep.report()
 
-        return await self.in_store("purge_deleted", purge)
+        return await self.in_store(Background("purge_deleted"), purge)
 
     async def count_deleted(
         self,
@@ -184,11 +196,11 @@ class Administration(Face):
         async def count(store: SessionStore) -> int:
             found = await _gone(store, app_name, older_than)
             return sum(
-                body.get("status") not in (None, PURGED) and not body.get("purged")
+                body.get("status") not in (None, FORKING, PURGED) and not body.get("purged")
                 for body in found
             )
 
-        return await self.in_store("count_deleted", count)
+        return await self.in_store(Unbounded("count_deleted"), count)
 
     async def repair_session(
         self, *, app_name: str, user_id: str, session_id: str, accept_loss: bool = False
@@ -203,7 +215,7 @@ class Administration(Face):
         from cosmosservice.sessions.store.repair import repair
 
         return await self.in_store(
-            "repair_session", lambda store: repair(store, key, accept_loss=accept_loss)
+            Unbounded("repair_session"), lambda store: repair(store, key, accept_loss=accept_loss)
         )
 
     # --- inspecting a store, and copying into it
@@ -216,18 +228,24 @@ class Administration(Face):
             await store.sessions.probe_everywhere()
             await store.events.probe_everywhere()
 
-        await self.in_store("catch_up", probe)
+        await self.in_store(Unbounded("catch_up"), probe)
 
-    async def list_apps(self) -> list[str]:
-        """The names of all apps that have sessions, deleted ones included."""
-        found: list[Any] = await self.in_store("list_apps", lambda s: s.sessions.query(APPS, {}))
+    async def list_apps(self, *, user_id: str | None = None) -> list[str]:
+        """The names of all apps that have sessions, deleted ones included. With a `user_id`, those
+        in which this user has sessions or state."""
+        text = APPS if user_id is None else APPS_OF_USER
+        found: list[Any] = await self.in_store(
+            Unbounded("list_apps"), lambda s: s.sessions.query(text, {}, user_id)
+        )
         return sorted(str(each) for each in found)
 
     async def list_names(
         self, *, app_name: str | None = None, user_id: str | None = None
     ) -> list[tuple[str, str, str]]:
         """(app name, user id, session id) of all sessions, deleted ones included."""
-        found = await self.in_store("list_names", lambda s: s.sessions.query(NAMES, {}, user_id))
+        found = await self.in_store(
+            Unbounded("list_names"), lambda s: s.sessions.query(NAMES, {}, user_id)
+        )
         return [
             (each["app_name"], each["user_id"], each["session_id"])
             for each in found
@@ -240,7 +258,9 @@ class Administration(Face):
         """(app name, user id, session id) of the sessions that have this id, and whether each is
         deleted."""
         parameters = {"session": session_id}
-        found = await self.in_store("find_sessions", lambda s: s.sessions.query(OF_ID, parameters))
+        found = await self.in_store(
+            Unbounded("find_sessions"), lambda s: s.sessions.query(OF_ID, parameters)
+        )
         return sorted(
             ((key.app_name, key.user_id, key.session_id), body["status"] in (DELETED, PURGING))
             for body in found
@@ -259,31 +279,46 @@ class Administration(Face):
         deleted: bool = False,
         continuation: str | None = None,
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """Selected fields of the most recently used sessions, the newest first, and the
-        continuation if there may be more."""
+        """Names, title, times and number of events of the most recently used sessions, the newest
+        first, and the continuation if there may be more."""
         wanted = Latest(app_name, user_id, DELETED if deleted else ACTIVE)
         found, following = await self.in_store(
-            "list_sessions", lambda store: store.listing.latest(wanted, limit, continuation)
+            Bounded("list_sessions"),
+            lambda store: store.listing.latest(wanted, limit, continuation),
         )
-        for each in found:
-            each["records"] = each.pop("revision") - each.pop("first_seq") + 1
-            each.setdefault("title", "")
-        return found, following
+        return [_overview(each) for each in found], following
 
     async def import_session(self, session: Session) -> ImportOutcome:
         """Stores a session of another service with its ids, timestamps, order and state. A copy
         that was interrupted continues where it stopped."""
         from cosmosservice.sessions.importing import Importer
 
-        return await self.in_store("import_session", lambda store: Importer(store).copy(session))
+        return await self.in_store(
+            Background("import_session"), lambda store: Importer(store).copy(session)
+        )
 
     async def verify_session(self, session: Session, verifier: Verifier) -> str:
         """Describes how the stored session differs from this one; empty if it does not."""
-        return await self.in_store("verify", lambda store: verifier.session(store, session))
+        return await self.in_store(
+            Background("verify"), lambda store: verifier.session(store, session)
+        )
 
     async def verify_shared(self, verifier: Verifier) -> list[str]:
         """Describes how user and app state differ from those of all verified sessions."""
-        return await self.in_store("verify", verifier.shared)
+        return await self.in_store(Background("verify"), verifier.shared)
+
+
+def _overview(body: Document) -> Document:
+    """The events of a fork are those of its log. Of other sessions the sums say how many they are,
+    without tombstones."""
+    log = body["revision"] - body["first_seq"] + 1
+    return {
+        **{name: body[name] for name in ("app_name", "user_id", "session_id")},
+        "title": body.get("title", ""),
+        "events": log if "forked_from" in body else int(number(body.get("events"))),
+        "create_time": datetime.datetime.fromisoformat(body["created_at"]).timestamp(),
+        "last_update_time": body["last_update_time"],
+    }
 
 
 async def _gone(
@@ -315,7 +350,7 @@ class _Sweep:
 
     def report(self) -> PurgeReport:
         return PurgeReport(
-            self._sessions, self.erased.documents, self.erased.companions, tuple(self._failed)
+            self._sessions, self.erased.documents, self.erased.dependants, tuple(self._failed)
         )
 
     async def over(self, sessions: list[Document]) -> None:

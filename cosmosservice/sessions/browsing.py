@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
+from cosmosservice.hosting.operation import Background, Bounded, Unbounded
 from cosmosservice.sessions.arguments import key_or_none, part_of_title, seconds_of
-from cosmosservice.sessions.face import Face
+from cosmosservice.sessions.base import StoreMethods
 from cosmosservice.sessions.session_objects import event_object
 from cosmosservice.sessions.store.documents import ACTIVE, DELETED
-from cosmosservice.sessions.store.feed_position import Scope
+from cosmosservice.sessions.store.feed_continuation import Scope
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.pages import Wanted
 from cosmosservice.sessions.store.records import LogKey, Record
+from cosmosservice.sessions.store.usage import UsageReport
 from cosmosservice.sessions.watching import SessionWatch
 
 if TYPE_CHECKING:
     from cosmosservice.sessions.store.feed import FeedPage
-    from cosmosservice.sessions.store.feed_position import Position, Start
+    from cosmosservice.sessions.store.feed_continuation import Continuation, Start
     from cosmosservice.sessions.store.history import Point
-    from cosmosservice.sessions.store.iterating import Position as LogPosition
+    from cosmosservice.sessions.store.iterating import Progress
     from cosmosservice.sessions.store.store import SessionStore
 
 
@@ -38,7 +40,7 @@ class SessionPage:
     """The titles of the sessions, in the same order; empty for a session without one."""
 
 
-class Browsing(Face):
+class Browsing(StoreMethods):
     """For lists, exports and followers. The session service inherits them."""
 
     async def list_sessions_page(
@@ -88,10 +90,10 @@ class Browsing(Face):
             part_of_title(title),
         )
         found, following = await self.in_store(
-            "list_sessions",
+            Bounded("list_sessions"),
             lambda store: store.listing.page(wanted, limit=limit, continuation=continuation),
         )
-        sessions = [self.session_object(each) for each in found]
+        sessions = [self._session_object(each) for each in found]
         return SessionPage(sessions, following, [each.title for each in found])
 
     async def count_sessions(
@@ -103,7 +105,31 @@ class Browsing(Face):
         """
         status = DELETED if deleted else ACTIVE
         return await self.in_store(
-            "count_sessions", lambda store: store.listing.count(app_name, user_id, status)
+            Bounded("count_sessions"), lambda store: store.listing.count(app_name, user_id, status)
+        )
+
+    async def usage(
+        self,
+        *,
+        app_name: str,
+        user_id: str | None = None,
+        since: datetime.datetime | float | None = None,
+    ) -> UsageReport:
+        """Turns, tokens and request units of the sessions of a user or, without a `user_id`, of an
+        app: of each session, of each user (`by_user`), and in `total`.
+
+        Tokens are those that the events report. Session documents keep the sums, so that no event
+        is read. Events that other processes have appended in the last ten seconds may be missing.
+        Deleted sessions count until they are purged. What a fork has copied counts in its source.
+        Request units are an estimate of what storing the events has cost, from their sizes.
+
+        Args:
+          since: only events of that time or later: a datetime with a time zone, or seconds since
+            1970. The logs of sessions that are older and were used since are read.
+        """
+        seconds = seconds_of("since", since)
+        return await self.in_store(
+            Background("usage"), lambda store: store.accounting.report(app_name, user_id, seconds)
         )
 
     def iter_events(
@@ -120,15 +146,15 @@ class Browsing(Face):
         return self._iter_events(key_or_none(app_name, user_id, session_id), page_size)
 
     async def _iter_events(self, key: SessionKey | None, page_size: int) -> AsyncIterator[Event]:
-        position: LogPosition | None = None
+        progress: Progress | None = None
         while key is not None:
-            page, position = await self.in_store(
-                "iter_events", _events_after(key, position, page_size)
+            page, progress = await self.in_store(
+                Bounded("iter_events"), _events_after(key, progress, page_size)
             )
             for record in page:
                 if record.is_event:
                     yield event_object(record)
-            if position is None:
+            if progress is None:
                 return
 
     async def get_session_at(
@@ -141,8 +167,10 @@ class Browsing(Face):
         ValueError if there is no such point, and SessionNotFoundError if there is no such session.
         """
         key = SessionKey.named(app_name, user_id, session_id)
-        past = await self.in_store("get_session_at", lambda store: store.history.at(key, at))
-        return self.session_object(past.snapshot)
+        past = await self.in_store(
+            Bounded("get_session_at"), lambda store: store.history.at(key, at)
+        )
+        return self._session_object(past.snapshot)
 
     def watch(
         self,
@@ -168,15 +196,15 @@ class Browsing(Face):
         """
         scope = Scope.named(app_name, user_id, session_id)
 
-        async def read(position: Position | Start, reported: Mapping[LogKey, int]) -> FeedPage:
+        async def read(since: Continuation | Start, reported: Mapping[LogKey, int]) -> FeedPage:
             return await self.in_store(
-                "watch", lambda store: store.feed.page(scope, position, reported)
+                Unbounded("watch"), lambda store: store.feed.page(scope, since, reported)
             )
 
         return SessionWatch(read, scope, since, interval, follow)
 
 
 def _events_after(
-    key: SessionKey, position: LogPosition | None, count: int
-) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], LogPosition | None]]]:
-    return lambda store: store.iterating.page(key, position, count)
+    key: SessionKey, progress: Progress | None, count: int
+) -> Callable[[SessionStore], Coroutine[Any, Any, tuple[list[Record], Progress | None]]]:
+    return lambda store: store.iterating.page(key, progress, count)

@@ -3,8 +3,8 @@
 The log is written as an append would write it, so that a copy is a session like any other. Two
 things differ. Stamps come from the events' own times, not from now: `user:` and `app:` keys end up
 with the value that was last written in the source, in whatever order sessions are copied, and
-never win against what the target wrote later. And places are taken without a session object, so a
-copy that was interrupted continues where it stopped: the target itself says how far it got.
+never win against what the target wrote later. And it needs no session object, so a copy
+that was interrupted continues where it stopped: the target itself says how far it got.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ IMPORT = "cosmosservice-import"
 
 
 class ImportOutcome(StrEnum):
+    """What became of one session. DIFFERENT: the store has another one with its id."""
+
     COPIED = "copied"
     RESUMED = "resumed"
     PRESENT = "already there"
@@ -40,7 +42,7 @@ class ImportOutcome(StrEnum):
 
 
 class Importer:
-    """Lives on the event loop of the store."""
+    """Copies sessions into one store, on the event loop of that store."""
 
     def __init__(self, store: SessionStore) -> None:
         self._store = store

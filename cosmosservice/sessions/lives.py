@@ -31,7 +31,7 @@ class _User(Protocol):
 
 
 class Lives:
-    """Reads the containers of sessions, which need not exist. Lives on one event loop."""
+    """Reads the containers of sessions, which need not exist."""
 
     def __init__(self, sessions: Container, events: Container) -> None:
         self._sessions, self._events = sessions, events

@@ -19,9 +19,7 @@ class SessionMemory(Protocol):
 
     async def remember(
         self,
-        app_name: str,
-        user_id: str,
-        session_id: str,
+        session: SessionKey,
         events: Sequence[Event],
         *,
         incarnation: str | None,
@@ -32,13 +30,11 @@ class SessionMemory(Protocol):
         all events since the first one. `others`: another process may have added some of them.
         """
 
-    async def erase_life(
-        self, app_name: str, user_id: str, session_id: str, incarnation: str
-    ) -> int:
+    async def erase_life(self, session: SessionKey, incarnation: str) -> int:
         """Erases the memories of one life of a session."""
 
 
-class MemoryKeeper:
+class MemorySink:
     """Passes records to a memory service. This object lives as long as the connection, and so it
     must not keep the memory service alive, except while there is something to add (`hold`)."""
 
@@ -48,15 +44,13 @@ class MemoryKeeper:
     def hold(self) -> object:
         return self._memory()
 
-    async def keep(
+    async def add(
         self, key: SessionKey, records: list[Record], *, beginning: bool, others: bool
     ) -> None:
         memory = self._memory()
         if memory is not None:
             await memory.remember(
-                key.app_name,
-                key.user_id,
-                key.session_id,
+                key,
                 [event_object(record) for record in records],
                 incarnation=records[0].incarnation,
                 beginning=beginning,
@@ -66,4 +60,4 @@ class MemoryKeeper:
     async def erase(self, key: SessionKey, incarnation: str) -> None:
         memory = self._memory()
         if memory is not None:
-            await memory.erase_life(key.app_name, key.user_id, key.session_id, incarnation)
+            await memory.erase_life(key, incarnation)

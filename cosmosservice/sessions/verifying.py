@@ -52,9 +52,9 @@ class Verifier:
             return f"it has {len(found.records):,} events, not {len(wanted):,}"
         if [each.event_id for each in found.records] != [each.event_id for each in wanted]:
             return "its events differ, or are in a different order"
-        for place, (there, here) in enumerate(zip(found.records, wanted, strict=True), 1):
+        for number, (there, here) in enumerate(zip(found.records, wanted, strict=True), 1):
             if not there.same_event(here):
-                return f"its event {place:,} differs"
+                return f"its event {number:,} differs"
         if _set(found.state.session) != _set(state.session):
             return "its state differs"
         self.sessions += 1

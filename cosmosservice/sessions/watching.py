@@ -16,14 +16,14 @@ from cosmosservice.account.retries import Retry
 from cosmosservice.errors import ThrottledError, UnavailableError
 from cosmosservice.sessions.session_objects import event_object
 from cosmosservice.sessions.store.documents import EVENT, RESTORED, STUB, TOMBSTONE
-from cosmosservice.sessions.store.feed_position import Position, Scope, Start
+from cosmosservice.sessions.store.feed_continuation import Continuation, Scope, Start
 from cosmosservice.sessions.store.keys import retention_of
 
 if TYPE_CHECKING:
     from cosmosservice.sessions.store.feed import FeedChange, FeedPage
     from cosmosservice.sessions.store.records import LogKey
 
-    Read = Callable[[Position | Start, Mapping[LogKey, int]], Awaitable[FeedPage]]
+    Read = Callable[[Continuation | Start, Mapping[LogKey, int]], Awaitable[FeedPage]]
 
 logger = logging.getLogger("cosmosservice")
 
@@ -48,7 +48,7 @@ class SessionChange:
     user_id: str = field(repr=False)
     session_id: str = field(repr=False)
     event: Event | None = field(repr=False)  # set if the kind is "event"
-    revision: int  # the change's place in the session
+    revision: int  # the sequence number of the change
     continuation: str = field(repr=False)
     """Where to continue after this change: `watch(since=…)` with the same names."""
     incarnation: str = field(repr=False)  # tells sessions apart that had the same id in turn
@@ -69,9 +69,11 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._read, self._scope = read, scope
         self._interval = interval
         self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))
-        self._position: Position | Start = _STARTS.get(since) or Position.parse(since, scope)
+        self._continuation: Continuation | Start = _STARTS.get(since) or Continuation.parse(
+            since, scope
+        )
         self._end = (
-            self._position
+            self._continuation
         )  # after the last change read; _place: after the last one returned
         self._follow = follow
         self._read_once = False
@@ -92,7 +94,11 @@ class SessionWatch(AsyncIterator[SessionChange]):
     def continuation(self) -> str | None:
         """Where to continue after everything that was returned. It may be further than the last
         change's continuation, if later changes did not concern this watch. None until ready."""
-        return self._position.text(self._scope) if isinstance(self._position, Position) else None
+        return (
+            self._continuation.text(self._scope)
+            if isinstance(self._continuation, Continuation)
+            else None
+        )
 
     async def __anext__(self) -> SessionChange:
         while not self._changes:
@@ -100,7 +106,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
                 raise StopAsyncIteration
             await self._fill()
         found = self._changes.popleft()
-        self._position = found.position if self._changes else self._end
+        self._continuation = found.continuation if self._changes else self._end
         return SessionChange(
             _KINDS[found.kind],
             found.key.app_name,
@@ -108,7 +114,7 @@ class SessionWatch(AsyncIterator[SessionChange]):
             found.key.session_id,
             event_object(found.record) if found.record and found.kind == EVENT else None,
             found.seq,
-            found.position.text(self._scope),
+            found.continuation.text(self._scope),
             found.incarnation,
         )
 
@@ -131,19 +137,19 @@ class SessionWatch(AsyncIterator[SessionChange]):
             self._due = time.monotonic() + self._pauses.seconds(self._failures)
             logger.warning(
                 "watch: the change feed cannot be read now (%s). It will be read again from the"
-                " same place; no change is lost.",
+                " same change; none is lost.",
                 type(problem).__name__,
             )
             return
         self._read_once, self._failures = True, 0
         self._at_end = page.at_end
         self._due = time.monotonic() + self._interval if page.at_end else 0.0
-        self._end = page.position
+        self._end = page.continuation
         if self._closed:
             return
         self._changes.extend(page.changes)
         if not page.changes:
-            self._position = self._end
+            self._continuation = self._end
         for change in page.changes:
             if change.kind != STUB and retention_of(change.incarnation) is not None:
                 self._reported[change.log_key] = change.seq

@@ -14,6 +14,7 @@ USERS = (100, 10_000, 1_000_000)
 TURNS = 10
 EVENTS = 4  # of a turn, 1 KB each
 STORED_EVENT, STORED_SESSION = 1.4e3, 1.2e3  # bytes, with ids and system properties
+INDEX = 1.1  # the index is billed as storage too; few paths are indexed
 KEPT = 90  # days
 
 # Dollars: list prices of US regions (docs/cost.md says of when).
@@ -51,19 +52,31 @@ def units_of_a_user() -> float:
     turn = (
         cost["get a session that this process has seen, of any length"]
         + EVENTS * cost["append an event that changes the session's state"]
-        + cost["… and once for all of these: the session document follows"]
+        + cost["the session document that follows these appends, written once for all of them"]
     )
     return cost["create a session"] + TURNS * turn
 
 
+def units_of_expiry() -> float:
+    """RU of a day's documents when their ttl removes them: a delete costs what a create does, and
+    a replace is both. Serverless bills it; provisioned throughput uses what is left over."""
+    cost = {each.operation: each.request_units for each in measured()}
+    document = (
+        cost["the session document that follows these appends, written once for all of them"] / 2
+    )
+    return TURNS * EVENTS * cost["append an event"] + document
+
+
 def bill(users: int) -> Bill:
     units = users * units_of_a_user()
-    gigabytes = users * KEPT * (TURNS * EVENTS * STORED_EVENT + STORED_SESSION) / 1e9
+    expiry = users * units_of_expiry()
+    stored = TURNS * EVENTS * STORED_EVENT + STORED_SESSION
+    gigabytes = users * KEPT * stored * INDEX / 1e9
     return Bill(
         users,
         units * DAYS,
         gigabytes,
-        units * DAYS / 1e6 * SERVERLESS,
+        (units + expiry) * DAYS / 1e6 * SERVERLESS,
         _throughput(units / 86_400, gigabytes) / 100 * AUTOSCALE * HOURS,
         gigabytes * STORAGE,
     )

@@ -17,6 +17,7 @@ from google.genai import types
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosArtifactService, CosmosSessionService, RequestCharge
 from cosmosservice.errors import StaleSessionError
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.store.keys import SessionKey
 from docs.generate.pages import table
 
@@ -102,7 +103,7 @@ async def _write(service: CosmosSessionService, meter: _Meter) -> None:
     await service.append_event(session, _event(cart="tea"))
     meter.note("append an event that changes the session's state")
     await service.flush()
-    meter.note("… and once for all of these: the session document follows")
+    meter.note("the session document that follows these appends, written once for all of them")
     await service.append_event(session, Event(author="a", actions=_delta("user:name", "app:open")))
     meter.reset()  # the state documents are there from now on
     await service.append_event(session, _event(**{"user:name": "Ada"}))
@@ -248,7 +249,9 @@ async def _fork(service: CosmosSessionService, meter: _Meter) -> None:
     await service.fork_session(**NAMES, session_id="ten")
     meter.note("fork a session of 10 events with an artifact of 1 KB")
     lost = SessionKey.of(**NAMES, session_id="hundred")
-    await service.in_store("remove", lambda store: store.sessions.delete(lost.document_id, "ada"))
+    await service.in_store(
+        Unbounded("remove"), lambda store: store.sessions.delete(lost.document_id, "ada")
+    )
     meter.reset()
     await service.repair_session(**NAMES, session_id="hundred")
     meter.note("rebuild a lost session document from 100 events (`repair_session`)")

@@ -13,6 +13,7 @@ from google.genai import types
 
 from cosmosservice import CosmosSessionService
 from cosmosservice.account.definitions import ContainerDefinition
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 Document = dict[str, Any]
@@ -73,7 +74,7 @@ async def _stored() -> dict[str, Document]:
             found: dict[str, Document] = {}
             for container in ("sessions", "events"):
                 for body in await service.in_store(
-                    "docs",
+                    Unbounded("docs"),
                     lambda store, name=container: getattr(store, name).query(
                         f"{text} ORDER BY c.id", {"session": session_id}
                     ),

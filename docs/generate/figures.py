@@ -29,6 +29,15 @@ RUNS = {
         "`make soak`",
         "{seconds:,} seconds: {appended:,} events, {requests:,} requests, {faults:,} faults",
     ),
+    "long soak": (
+        "`make endurance`: soak with more lag",
+        "{seconds:,} seconds: {appended:,} events, {requests:,} requests, {faults:,} faults",
+    ),
+    "prompts": (
+        "`make prompts`",
+        "{histories:,} histories, with and without the events that summaries cover",
+    ),
+    "power-cut": ("`make power-cut`", "{cuts:,} cuts, {acknowledged:,} acknowledged writes"),
     "endurance": (
         "`make endurance`",
         "{sessions:,} sessions through one process; resident memory grew by {growth:.1%}",

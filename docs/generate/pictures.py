@@ -14,13 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from google.adk.events import Event, EventActions
+from google.adk.events import Event
 from google.genai import types
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 from cosmosservice import CosmosSessionService
+from cosmosservice.cli.demo.script import event
 
 FOLDER = Path(__file__).parents[1] / "images"
 WIDTH = 92
@@ -99,21 +100,9 @@ def _event(
     tokens: tuple[int, int] | None = None,
     delta: dict[str, object] | None = None,
 ) -> Event:
-    usage = None
-    if tokens is not None:
-        usage = types.GenerateContentResponseUsageMetadata(
-            prompt_token_count=tokens[0],
-            candidates_token_count=tokens[1],
-            total_token_count=sum(tokens),
-        )
-    return Event(
-        author=author,
-        invocation_id=f"turn-{after > 40}",
-        timestamp=_BEGAN + after,
-        content=types.Content(role="user" if author == "user" else "model", parts=[part]),
-        actions=EventActions(state_delta=delta or {}),
-        usage_metadata=usage,
-    )
+    made = event(author, int(after > 40), part, delta, tokens)
+    made.timestamp = _BEGAN + after
+    return made
 
 
 def drawn(printed: str, title: str) -> str:

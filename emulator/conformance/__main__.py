@@ -11,7 +11,6 @@ server apart from those that did not. The failures with their reasons go to
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib.metadata
 import json
 import os
@@ -19,19 +18,21 @@ import subprocess
 import sys
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import figures
+from server import WORK, serving
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-WORK = ROOT / ".conformance"
 TEST_TIMEOUT = 180
 FILE_TIMEOUT = 1800
 
 # Microsoft runs these marks against its emulator …
 EMULATOR_MARK = "cosmosEmulator"
+# … these against accounts with vectors and full text …
+SEARCH_MARK = "cosmosSearchQuery"
 # … and these against accounts; the files below are what a store of documents needs most.
 ACCOUNT_MARK = "cosmosLong or cosmosQuery"
 CORE = [
@@ -60,6 +61,7 @@ class FileResult:
     others: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     trouble: str = ""
+    mark: str = ""
 
 
 def main() -> None:
@@ -70,14 +72,17 @@ def main() -> None:
     options = parser.parse_args()
     tests = fetch()
     files = [tests / f"{Path(name).stem}.py" for name in options.files]
+    everything = not (files or options.k)
     files = files or [tests / f"{name}.py" for name in CORE] + marked(tests)
     print(f"{len(files)} files. passed/all of the tests that talk to the server | of the others")
     results = []
-    with emulator() as account, ThreadPoolExecutor(options.jobs) as pool:
+    with serving() as account, ThreadPoolExecutor(options.jobs) as pool:
         for result in pool.map(lambda file: run_file(file, options.k, account), files):
             results.append(result)
             print(line(result.name, result.touching, result.others, result.trouble), flush=True)
-    report(results)
+    rows = report(results)
+    if everything:
+        figures.write(rows)
 
 
 def fetch() -> Path:
@@ -101,41 +106,16 @@ def fetch() -> Path:
 
 
 def marked(tests: Path) -> list[Path]:
-    return [file for file in sorted(tests.glob("test_*.py")) if EMULATOR_MARK in file.read_text()]
+    files = [file for file in sorted(tests.glob("test_*.py")) if file.stem not in CORE]
+    return [file for file in files if mark_of(file) is not None]
 
 
-def certificate() -> Path:
-    """A certificate that nobody trusts; the SDK does not ask on loopback."""
-    file = WORK / "certificate.pem"
-    if not file.exists():
-        made = subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365",
-             "-subj", "/CN=localhost", "-keyout", "-", "-out", "-"],
-            check=True, capture_output=True, text=True,
-        )  # fmt: skip
-        file.write_text(made.stdout)
-    return file
-
-
-@contextlib.contextmanager
-def emulator() -> Iterator[dict[str, str]]:
-    """The server; gives the variables by which Microsoft's tests find it.
-
-    With TLS on port 8081, because some of the tests know no other endpoint.
-    """
-    command = [
-        sys.executable, "-m", "cosmos_emulator", "--port", "8081", "--tls", str(certificate()),
-    ]  # fmt: skip
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        endpoint = process.stdout.readline().split()
-        if not endpoint:
-            sys.exit(1)  # The emulator has said why.
-        key = process.stdout.readline().split()
-        try:
-            yield {"ACCOUNT_HOST": endpoint[-1], "ACCOUNT_KEY": key[-1]}
-        finally:
-            process.terminate()
+def mark_of(file: Path) -> str | None:
+    """The tests of a file that are run; None: none of them."""
+    if file.stem in CORE:
+        return ACCOUNT_MARK
+    text = file.read_text()
+    return next((mark for mark in (EMULATOR_MARK, SEARCH_MARK) if mark in text), None)
 
 
 def run_file(file: Path, expression: str, account: dict[str, str]) -> FileResult:
@@ -145,9 +125,9 @@ def run_file(file: Path, expression: str, account: dict[str, str]) -> FileResult
     outcomes.unlink(missing_ok=True)
     paths = os.pathsep.join([str(HERE), str(WORK / "stubs")])
     environment = {**os.environ, **account, "PYTHONPATH": paths, "OUTCOMES": str(outcomes)}
-    mark = ACCOUNT_MARK if file.stem in CORE else EMULATOR_MARK
+    result.mark = mark_of(file) or ACCOUNT_MARK
     command = [
-        sys.executable, "-m", "pytest", "-q", "-m", mark, "-p", "recorder",
+        sys.executable, "-m", "pytest", "-q", "-m", result.mark, "-p", "recorder",
         "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "asyncio_mode=auto",
         f"--timeout={TEST_TIMEOUT}", "--timeout-method=signal",
         "--tb=native", "--rootdir", str(file.parent), "-c", os.devnull, str(file),
@@ -180,17 +160,28 @@ def line(name: str, touching: Counter[str], others: Counter[str], trouble: str =
     return f"{name:58} {share(touching):>9} | {share(others):>9}  {trouble}".rstrip()
 
 
-def report(results: list[FileResult]) -> None:
-    def total(some: list[FileResult]) -> tuple[Counter[str], Counter[str]]:
-        return sum((r.touching for r in some), Counter()), sum((r.others for r in some), Counter())
-
-    core = [result for result in results if Path(result.name).stem in CORE]
-    rest = [result for result in results if Path(result.name).stem not in CORE]
-    print(line(f"{len(core)} files of CRUD and queries", *total(core)))
-    print(line(f"{len(rest)} files, {EMULATOR_MARK}", *total(rest)))
+def report(results: list[FileResult]) -> dict[str, tuple[int, int, str]]:
+    """Prints the sums, and returns them by suite: of the tests that talked to the server."""
+    suites = {
+        EMULATOR_MARK: f"Microsoft's Python tests marked `{EMULATOR_MARK}`",
+        ACCOUNT_MARK: f"{len(CORE)} files of CRUD, queries, order and change feed for accounts",
+        SEARCH_MARK: f"vectors and full text, marked `{SEARCH_MARK}`",
+    }
+    using = (
+        f"azure-cosmos {importlib.metadata.version('azure-cosmos')}, "
+        f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    )
+    rows = {}
+    for mark, name in suites.items():
+        some = [result for result in results if result.mark == mark]
+        touching: Counter[str] = sum((result.touching for result in some), Counter())
+        others: Counter[str] = sum((result.others for result in some), Counter())
+        print(line(name, touching, others))
+        rows[name] = (touching["passed"], touching["passed"] + touching["failed"], using)
     failures = [failure for result in results for failure in result.failures]
     (WORK / "failures.txt").write_text("\n".join(failures) + "\n")
     print(f"{len(failures)} failures, with their reasons in .conformance/failures.txt")
+    return rows
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
 """A Cosmos DB emulator that runs inside the Python process."""
 
-from .auth import EMULATOR_KEY
-from .clock import Clock
-from .emulator import Emulator
-from .errors import ForeignFile, StorageError
-from .faults import Faults
-from .replicas import Replicas
-from .requests_log import RequestLog, RequestRecord
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .auth import EMULATOR_KEY
+    from .clock import Clock
+    from .emulator import Emulator
+    from .errors import ForeignFile, StorageError
+    from .faults import Faults
+    from .replicas import Replicas
+    from .requests_log import RequestLog, RequestRecord
 
 __all__ = [
     "EMULATOR_KEY",
@@ -18,4 +26,24 @@ __all__ = [
     "RequestLog",
     "RequestRecord",
     "StorageError",
+    "__version__",
 ]
+
+# Loaded when they are first used: pytest loads this package at every start, for its fixtures.
+_MODULES = {
+    "EMULATOR_KEY": "auth",
+    "Clock": "clock",
+    "Emulator": "emulator",
+    "Faults": "faults",
+    "ForeignFile": "errors",
+    "Replicas": "replicas",
+    "RequestLog": "requests_log",
+    "RequestRecord": "requests_log",
+    "StorageError": "errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)

@@ -10,11 +10,10 @@ import ssl
 import sys
 from collections.abc import Callable
 
-from .auth import EMULATOR_KEY
+from .auth import EMULATOR_KEY, LOOPBACK
 from .emulator import Emulator
 from .errors import StorageError
 from .replicas import Lag, Replicas
-from .server import PortInUse, Server
 
 
 def announce(endpoint: str, key: str) -> None:
@@ -24,17 +23,30 @@ def announce(endpoint: str, key: str) -> None:
 
 def main(name: str = "cosmos-emulator", announce: Callable[[str, str], None] = announce) -> None:
     options = _parser(name).parse_args()
+    if options.host not in LOOPBACK and options.key == EMULATOR_KEY and not options.public_key:
+        sys.exit(
+            f"{name}: beyond loopback the server needs a key of its own (--key), because the "
+            "default one is public; --public-key uses it all the same"
+        )
+    try:
+        from .server import PortInUse
+    except ModuleNotFoundError as missing:  # installed without the extra "server"
+        sys.exit(f"{name}: {missing}")
     try:
         with (
             Emulator(
                 options.path,
                 key=options.key,
                 partitions=options.partitions,
+                serverless=options.serverless,
+                enforce_throughput=options.enforce_throughput,
                 replicas=None if options.lag is None else Replicas(options.lag, seed=options.seed),
+                like=options.like,
+                lenient=options.lenient,
             ) as emulator,
             contextlib.suppress(KeyboardInterrupt),
         ):
-            asyncio.run(_serve(emulator, options.port, _tls(options.tls), announce))
+            asyncio.run(_serve(emulator, options, _tls(options.tls), announce))
     except (StorageError, PortInUse, TlsError, ValueError) as error:
         sys.exit(f"{name}: {error}")
 
@@ -46,6 +58,11 @@ def _parser(name: str) -> argparse.ArgumentParser:
         epilog=f"Example: {name} --port 8081 --path data.db",
     )
     parser.add_argument("--port", type=int, default=8081, help="default: 8081; 0: any free port")
+    parser.add_argument(
+        "--explorer",
+        action="store_true",
+        help="serve a page to look at the data; prints its address",
+    )
     parser.add_argument("--path", default=":memory:", help="the SQLite file; default: in memory")
     parser.add_argument("--key", default=EMULATOR_KEY, help="the master key, base64")
     parser.add_argument(
@@ -58,6 +75,38 @@ def _parser(name: str) -> argparse.ArgumentParser:
         help="seconds by which replicas lag: 0.5, a range such as 0-0.5, or inf",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed for the random lags of --lag")
+    parser.add_argument(
+        "--like",
+        metavar="NAME",
+        help="behave as another server: vnext, Microsoft's container; vnext,-no-304,+feed-500"
+        " changes single deviations",
+    )
+    parser.add_argument(
+        "--serverless", action="store_true", help="an account without provisioned throughput"
+    )
+    parser.add_argument(
+        "--enforce-throughput",
+        action="store_true",
+        help="429 beyond the RU/s of a container, a database or a serverless partition",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="answer queries that a client has to merge, as long as there is one partition",
+    )
+    parser.add_argument(
+        "--host", default=LOOPBACK[1], help="the address to listen on; default: loopback only"
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="serve requests addressed to this name, besides those of loopback; * for any",
+    )
+    parser.add_argument(
+        "--public-key", action="store_true", help="listen beyond loopback with the default key"
+    )
     parser.add_argument("--tls", metavar="FILE", help="serve https; FILE has certificate and key")
     return parser
 
@@ -89,18 +138,31 @@ def _tls(path: str | None) -> ssl.SSLContext | None:
 
 async def _serve(
     emulator: Emulator,
-    port: int,
+    options: argparse.Namespace,
     tls: ssl.SSLContext | None,
     announce: Callable[[str, str], None],
 ) -> None:
+    from .explorer.pages import Explorer
+    from .server import Server
+
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not every platform has signal handlers on its loop; Ctrl-C still interrupts there.
         with contextlib.suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    server = Server(emulator, port, tls)
+    explorer = Explorer(emulator) if options.explorer else None
+    server = Server(
+        emulator,
+        options.port,
+        tls,
+        host=options.host,
+        allowed_hosts=options.allow_host,
+        explorer=explorer,
+    )
     endpoint = await server.start()
     announce(endpoint, emulator.key)
+    if explorer is not None:
+        print(f"explorer  {endpoint.rstrip('/')}{explorer.path}", flush=True)
     try:
         await stop.wait()
     finally:

@@ -6,9 +6,13 @@ import base64
 import binascii
 import hashlib
 import hmac
+import time
 from collections.abc import Iterator
+from email.utils import formatdate, parsedate_to_datetime
+from functools import lru_cache
 from urllib.parse import unquote
 
+from .clock import Clock
 from .errors import Forbidden, Unauthorized
 from .messages import Request
 from .permissions import ResourceTokens
@@ -22,6 +26,18 @@ EMULATOR_KEY = (
 DATA_PLANE = {"docs", "sprocs", "triggers", "udfs", "conflicts"}
 
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+MAX_SKEW = 15 * 60  # seconds between the date of a request and the server's time
+
+
+@lru_cache(maxsize=64)
+def _seconds(date: str) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError):
+        return None
+
+
 def secret(key: str) -> bytes:
     """The bytes of a master key."""
     try:
@@ -33,9 +49,10 @@ def secret(key: str) -> bytes:
 class Authenticator:
     """Checks the ``authorization`` header of requests against one master key."""
 
-    def __init__(self, secret: bytes, tokens: ResourceTokens) -> None:
+    def __init__(self, secret: bytes, tokens: ResourceTokens, clock: Clock) -> None:
         self._secret = secret
         self._tokens = tokens
+        self._clock = clock
 
     def check(self, request: Request) -> None:
         token = request.headers.get("authorization")
@@ -66,11 +83,29 @@ class Authenticator:
         given = signature.encode()
         for link in _links(request):
             if hmac.compare_digest(given, self._sign(request, link, date)):
+                self._check_date(date)
                 return
         raise Unauthorized(
             "The input authorization token can't serve the request. The wrong key is being "
             "used or the expected payload is not built as per the protocol."
         )
+
+    def _check_date(self, date: str) -> None:
+        """A signature is good for 15 minutes before and after its date."""
+        signed = _seconds(date)
+        if signed is None:
+            raise Unauthorized(f"The date header '{date[:40]}' is not a date in RFC 1123 form.")
+        now = time.time() + self._clock.skew  # this machine's: clients sign with it
+        if abs(now - signed) > MAX_SKEW:
+            start, end, current = (
+                formatdate(moment, usegmt=True)
+                for moment in (signed - MAX_SKEW, signed + MAX_SKEW, now)
+            )
+            raise Forbidden(
+                "The authorization token is not valid at the current time. Please create another "
+                f"token and retry (token start time: {start}, token expiry time: {end}, current "
+                f"server time: {current})."
+            )
 
     def _sign(self, request: Request, link: str, date: str) -> bytes:
         text = f"{request.method.lower()}\n{request.resource}\n{link}\n{date.lower()}\n\n"

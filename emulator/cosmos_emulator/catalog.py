@@ -6,12 +6,13 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from . import query, rids
+from . import policies, query, rids
 from .clock import Clock
-from .containers import Container, complete
-from .documents import SYSTEM_PROPERTIES, check_id, dumps
-from .errors import BadRequest, Conflict, NotFound, PreconditionFailed
+from .containers import Container, complete, retention_of
+from .documents import SYSTEM_PROPERTIES, check_name, dumps
+from .errors import BadRequest, Conflict, Forbidden, NotFound, PreconditionFailed
 from .messages import Document, Request
+from .rules import Rules
 from .storage import MANY, Storage
 
 # The name of each kind of resource in a feed, and the links in its body.
@@ -56,10 +57,14 @@ class Resource:
 class Catalog:
     """Reads and writes resources; caches the containers in use."""
 
-    def __init__(self, storage: Storage, clock: Clock, partitions: int) -> None:
+    def __init__(
+        self, storage: Storage, clock: Clock, partitions: int, rules: Rules, grace: int = 0
+    ) -> None:
+        self._grace = grace
         self._storage = storage
         self._clock = clock
         self._partitions = partitions
+        self._rules = rules
         self._containers: dict[tuple[str, str], Container] = {}
         storage.on_foreign_change(self._containers.clear)
 
@@ -113,21 +118,32 @@ class Catalog:
         container = Container.load(
             number, resource.rid, parent.rid, parent.body["id"], resource.body, ranges
         )
+        container.grace = self._grace
         self._containers[database, name] = container
         return container
 
     def create(
-        self, kind: str, parent: Resource | None, definition: Document, ranges: int = 1
+        self,
+        kind: str,
+        parent: Resource | None,
+        definition: Document,
+        ranges: int = 1,
+        *,
+        shared: bool = False,
     ) -> Resource:
-        check_id(definition.get("id"))
+        """``shared``: a container that uses the throughput of its database."""
+        check_name(definition.get("id"))
         definition = _without_system_properties(definition)
         if kind == "colls":
             definition = complete(definition)
+            policies.check(definition, self._rules, shared=shared)
         number = None
         with self._storage.writing() as connection:
             resource = self._insert(connection, kind, parent, definition)
             if kind == "colls":
                 number = self._storage.add_container(resource.rid, max(ranges, self._partitions))
+                if retention_of(definition) is not None:
+                    self._storage.keep_changes(number, keep=True)
         if number is not None:
             for path in query.indexed_arrays(definition["indexingPolicy"]):
                 self._storage.ensure_array_index(number, path)
@@ -186,9 +202,14 @@ class Catalog:
 
     def replace(self, old: Resource, definition: Document, if_match: str | None) -> Resource:
         definition = _without_system_properties(definition)
-        check_id(definition.get("id"))
+        check_name(definition.get("id"))
         if old.kind == "colls":
-            definition = _replacement(old.body, complete(definition))
+            keeps = "keeps-unique-keys" in self._rules.deviations
+            definition = _replacement(old.body, complete(definition), keeps_unique_keys=keeps)
+            database = old.self_link.split("/")[1]
+            shared = self.offer_of(old.rid) is None and self.offer_of(database) is not None
+            policies.check(definition, self._rules, shared=shared)
+            policies.check_replacement(old.body, definition)
         ts = self._clock.now()
         with self._storage.writing() as connection:
             _check_match(old, if_match)
@@ -209,12 +230,18 @@ class Catalog:
                 )
             except sqlite3.IntegrityError:
                 raise Conflict from None
+            if old.kind == "colls":
+                (container,) = connection.execute(
+                    "SELECT num FROM containers WHERE rid = ?", [old.rid]
+                ).fetchone()
+                keep = retention_of(definition) is not None
+                self._storage.keep_changes(container, keep=keep)
             self._containers.clear()
         return Resource(old.kind, old.rid, old.self_link, body)
 
     def delete(self, resource: Resource, if_match: str | None = None) -> None:
         """Delete a resource and everything that belongs to it."""
-        with self._storage.writing() as connection:
+        with self._storage.writing(frees=True) as connection:
             _check_match(resource, if_match)
             self._delete(connection, resource.kind, resource.rid)
             self._containers.clear()
@@ -260,12 +287,13 @@ class Catalog:
                 [offer.rid],
             )
 
-    def has_offer(self, resource: Resource) -> bool:
+    def offer_of(self, rid: str) -> Document | None:
+        """The throughput that a database or a container has of its own."""
         with self._storage.reading() as connection:
             row = connection.execute(
-                f"SELECT 1 FROM resources WHERE {_OFFER_OF}", [resource.rid]
+                f"SELECT json_extract(body, '$.content') FROM resources WHERE {_OFFER_OF}", [rid]
             ).fetchone()
-        return row is not None
+        return None if row is None else json.loads(row[0])
 
     def usage(self, container: Resource) -> tuple[int, int]:
         """How many items a container holds, and how many bytes they take."""
@@ -313,7 +341,7 @@ def _check_match(resource: Resource, if_match: str | None) -> None:
         raise PreconditionFailed
 
 
-def _replacement(old: Document, new: Document) -> Document:
+def _replacement(old: Document, new: Document, *, keeps_unique_keys: bool) -> Document:
     """The new definition. The partition key and unique keys of a container cannot change."""
     if new["id"] != old["id"]:
         raise BadRequest("The id of a container cannot be changed.")
@@ -321,8 +349,11 @@ def _replacement(old: Document, new: Document) -> Document:
     before, after = old["partitionKey"], new["partitionKey"]
     if any(before.get(name) != after.get(name, before.get(name)) for name in same):
         raise BadRequest("The partition key of a container cannot be changed.")
-    if old.get("uniqueKeyPolicy") != new.get("uniqueKeyPolicy", old.get("uniqueKeyPolicy")):
-        raise BadRequest("The unique keys of a container cannot be changed.")
+    if not keeps_unique_keys and old.get("uniqueKeyPolicy") != new.get("uniqueKeyPolicy"):
+        raise Forbidden(
+            "The unique index cannot be modified. To change the unique index, remove the "
+            "collection and re-create a new one."
+        )
     kept = {"partitionKey": before}
     if "uniqueKeyPolicy" in old:
         kept["uniqueKeyPolicy"] = old["uniqueKeyPolicy"]

@@ -8,15 +8,17 @@ from typing import Any
 from . import charges
 from .catalog import FEEDS, Catalog, Resource
 from .documents import check_id, check_size, dumps, load_object
-from .errors import BadRequest, CrossPartitionDisabled, NotAllowed, NotFound
+from .errors import BadRequest, CosmosError, CrossPartitionDisabled, NotAllowed, NotFound
 from .messages import JSON, Document, Request, Response
 from .permissions import ResourceTokens, check_definition
-from .query_routes import crosses, query_spec, run_page
+from .query_routes import check_length, connection_for, crosses, query_spec, run_page
 from .ranges import count_for
 from .sources import TableSource
 from .storage import Storage
+from .throughput import maximum
 
 DEFAULT_THROUGHPUT = 400
+HIERARCHICAL = "2020-07-15"  # the API version of SDKs that know hierarchical partition keys
 
 # Which kinds of resources each kind contains.
 _PLACES = {
@@ -30,7 +32,10 @@ _PLACES = {
 class CatalogRoutes:
     """``/dbs``, ``/dbs/…/colls``, ``/offers`` and similar paths."""
 
-    def __init__(self, storage: Storage, catalog: Catalog, tokens: ResourceTokens) -> None:
+    def __init__(
+        self, storage: Storage, catalog: Catalog, tokens: ResourceTokens, serverless: bool
+    ) -> None:
+        self._serverless = serverless
         self._storage = storage
         self._catalog = catalog
         self._tokens = tokens
@@ -71,13 +76,26 @@ class CatalogRoutes:
         offer = _offer(request.headers)
         if kind == "permissions":
             check_definition(definition)
-        throughput = offer["offerThroughput"] if offer else DEFAULT_THROUGHPUT
-        resource = self._catalog.create(kind, parent, definition, count_for(throughput))
-        if kind == "colls" and offer is None and parent and not self._catalog.has_offer(parent):
+        if kind == "colls":
+            _check_version(request, definition)
+        if offer is not None and self._serverless:
+            raise BadRequest(
+                "Setting offer throughput or autopilot on container is not supported for "
+                "serverless accounts."
+            )
+        throughput = maximum(offer) if offer else DEFAULT_THROUGHPUT
+        shared = kind == "colls" and offer is None and self._shared(parent)
+        resource = self._catalog.create(
+            kind, parent, definition, count_for(throughput), shared=shared
+        )
+        if kind == "colls" and offer is None and not self._serverless and not shared:
             offer = _manual(DEFAULT_THROUGHPUT)
         if offer is not None and kind in ("dbs", "colls"):
             self._catalog.add_offer(resource, offer)
         return self._answer(201, resource, charges.METADATA_WRITE)
+
+    def _shared(self, database: Resource | None) -> bool:
+        return database is not None and self._catalog.offer_of(database.rid) is not None
 
     def _upsert(self, kind: str, parent: Resource | None, definition: Document) -> Response:
         try:
@@ -105,6 +123,8 @@ class CatalogRoutes:
         if request.method == "DELETE" and resource.kind != "offers":
             self._catalog.delete(resource, if_match)
             return Response(204, {"x-ms-request-charge": f"{charges.METADATA_WRITE:.2f}"})
+        if request.operation == "execute":
+            raise CosmosError("Stored procedures are kept, but not executed here.", status=501)
         raise NotAllowed(f"{request.method} does not apply to {resource.kind}.")
 
     def _answer(self, status: int, resource: Resource, charge: float) -> Response:
@@ -126,9 +146,13 @@ class CatalogRoutes:
             count, size = self._catalog.usage(resource)
             kilobytes = size // 1024
             answer.headers["x-ms-documentdb-collection-index-transformation-progress"] = "100"
-            answer.headers["x-ms-resource-quota"] = "documentsSize=10485760;documentsCount=-1;"
+            answer.headers["x-ms-resource-quota"] = (
+                "documentSize=10240;documentsSize=10485760;documentsCount=-1;"
+                "collectionSize=10485760;"
+            )
             answer.headers["x-ms-resource-usage"] = (
-                f"documentsSize={kilobytes};documentsCount={count};collectionSize={kilobytes};"
+                f"documentSize=0;documentsSize={kilobytes};documentsCount={count};"
+                f"collectionSize={kilobytes};"
             )
         if request.flag("x-ms-documentdb-populatepartitionstatistics"):
             count, size = self._catalog.usage(resource)
@@ -146,7 +170,8 @@ class CatalogRoutes:
         parameters: list[dict[str, Any]],
     ) -> Response:
         parent_rid = parent.rid if parent else ""
-        with self._storage.reading() as connection:
+        check_length(request, text)
+        with connection_for(request, self._storage) as connection:
             source = TableSource(
                 connection, "resources", ["kind = ?", "parent = ?"], [kind, parent_rid]
             )
@@ -218,3 +243,14 @@ def _check_offer(offer: Document) -> None:
     throughput = content.get("offerThroughput")
     if not isinstance(throughput, int) or throughput < 400 or throughput % 100:
         raise BadRequest("The throughput must be a multiple of 100, 400 or more.")
+
+
+def _check_version(request: Request, definition: Document) -> None:
+    """An older client must not get what it does not know."""
+    key = definition.get("partitionKey")
+    kind = key.get("kind") if isinstance(key, dict) else None
+    if kind == "MultiHash" and request.headers.get("x-ms-version", HIERARCHICAL) < HIERARCHICAL:
+        raise BadRequest(
+            "The 'kind' value 'MultiHash' specified in the partition key definition is invalid. "
+            "Please choose 'Hash' partition type."
+        )

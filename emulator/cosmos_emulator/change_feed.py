@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import email.utils
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,37 +42,66 @@ def read(
     values: list[Any] = [after]
     if "if-modified-since" in headers and headers.get("if-none-match") is None:
         conditions.append("ts >= ?")
-        values.append(_timestamp(headers["if-modified-since"]))
-    if snapshot.key is not None:
-        conditions.append("pk = ?")
-        values.append(snapshot.key)
-    if snapshot.epk_range is not None:
-        conditions.append("epk >= ? AND epk < ?")
-        values.extend(snapshot.epk_range)
+        values.append(timestamp(headers["if-modified-since"]))
     alive = container.alive_sql(now)
     if alive is not None:
         conditions.append(alive)
-    limit = _limit(headers.get("x-ms-max-item-count"))
-    cursor = connection.execute(
-        f"SELECT version, lsn, body FROM {snapshot.table} WHERE {' AND '.join(conditions)} "
-        "ORDER BY version LIMIT ?",
-        [*values, limit],
-    )
-    bodies: list[str] = []
     # A replica may be older than a position that another one gave: the feed never goes back.
-    size, place, more = 0, max(newest, after), False
-    for version, lsn, body in cursor:
-        size += len(body)
-        if bodies and size > MAX_BYTES:
-            more = True
+    reader = FeedReader(headers, max(newest, after))
+    query = f"SELECT version, lsn, body FROM {snapshot.table} WHERE {{}} ORDER BY version LIMIT ?"
+    for version, lsn, body in reader.rows(connection, query, conditions, values, snapshot):
+        if not reader.add(version, f'{body[:-1]},"_lsn":{lsn}}}'):
             break
-        bodies.append(f'{body[:-1]},"_lsn":{lsn}}}')
-        last = version
-    cursor.close()
-    if bodies and (more or len(bodies) == limit):
-        place = last
-    text = f'{{"_rid":"{container.rid}","Documents":[{",".join(bodies)}],"_count":{len(bodies)}}}'
-    return FeedPage(text, len(bodies), f'"{place}"')
+    return reader.page(container.rid, lambda position: f'"{position}"')
+
+
+class FeedReader:
+    """Collects a page: as many changes as were asked for, and as fit."""
+
+    def __init__(self, headers: dict[str, str], end: int) -> None:
+        self._limit = _limit(headers.get("x-ms-max-item-count"))
+        self._end = end
+        self._texts: list[str] = []
+        self._size = 0
+        self._last = 0
+        self._more = False
+
+    def rows(
+        self,
+        connection: sqlite3.Connection,
+        query: str,
+        conditions: list[str],
+        values: list[Any],
+        snapshot: Snapshot,
+    ) -> Iterator[Any]:
+        """The rows of the key or the range that was asked for; ``query`` has a place for WHERE."""
+        if snapshot.key is not None:
+            conditions.append("pk = ?")
+            values.append(snapshot.key)
+        if snapshot.epk_range is not None:
+            conditions.append("epk >= ? AND epk < ?")
+            values.extend(snapshot.epk_range)
+        cursor = connection.execute(query.format(" AND ".join(conditions)), [*values, self._limit])
+        with closing(cursor):
+            yield from cursor
+
+    def add(self, position: int, text: str) -> bool:
+        """False if the page is full without it."""
+        self._size += len(text)
+        if self._texts and self._size > MAX_BYTES:
+            self._more = True
+            return False
+        self._texts.append(text)
+        self._last = position
+        return True
+
+    def page(self, container_rid: str, etag: Callable[[int], str]) -> FeedPage:
+        count = len(self._texts)
+        full = self._more or count == self._limit
+        text = (
+            f'{{"_rid":"{container_rid}","Documents":[{",".join(self._texts)}],"_count":{count}}}'
+        )
+        return FeedPage(text, count, etag(self._last if count and full else self._end))
 
 
 def _place(etag: str | None, newest: int) -> int:
@@ -86,7 +117,7 @@ def _place(etag: str | None, newest: int) -> int:
         ) from None
 
 
-def _timestamp(text: str) -> int:
+def timestamp(text: str) -> int:
     try:
         return int(email.utils.parsedate_to_datetime(text).timestamp())
     except (TypeError, ValueError):

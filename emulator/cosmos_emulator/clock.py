@@ -11,6 +11,8 @@ class Clock:
     def __init__(self) -> None:
         self._offset = 0.0
         self._advanced = 0.0
+        self._frozen: tuple[float, float] | None = None
+        self._skew = 0.0
 
     @property
     def offset(self) -> float:
@@ -19,11 +21,22 @@ class Clock:
 
     def now(self) -> int:
         """Whole seconds since 1970, as in ``_ts`` and ``Date``."""
-        return int(time.time() + self._offset)
+        return int((self._frozen[0] if self._frozen else time.time()) + self._offset)
+
+    @property
+    def skew(self) -> float:
+        """Seconds by which a client on this machine finds the server's clock wrong: what
+        :meth:`set_offset` has set, without the time that :meth:`advance` let pass."""
+        return self._skew
 
     def elapsed(self) -> float:
-        """Seconds since some moment in the past; never goes back. Used to measure lag."""
-        return time.monotonic() + self._advanced
+        """Seconds since some moment in the past; never goes back. Used for lag and throughput."""
+        return (self._frozen[1] if self._frozen else time.monotonic()) + self._advanced
+
+    def freeze(self) -> None:
+        """Stop the clock: from now on time passes only by ``advance``. A simulation of hours then
+        takes as long as its requests, and gives the same figures on any machine."""
+        self._frozen = time.time(), time.monotonic()
 
     def advance(self, seconds: float) -> None:
         """Let time pass; with a negative number, set the clock back."""
@@ -33,4 +46,4 @@ class Clock:
     def set_offset(self, seconds: float) -> None:
         """Set the clock this many seconds ahead of this machine, or behind it if negative. No time
         passes, so replicas do not catch up."""
-        self._offset = seconds
+        self._offset = self._skew = seconds

@@ -7,12 +7,13 @@ from typing import Any
 
 from .charges import IndexedTerms
 from .documents import path_parts
-from .errors import BadRequest
+from .errors import BadRequest, RangeGone
 from .messages import Document
 from .partition_keys import PartitionKeys
 from .ranges import Range, overlapping, split
 
-_DISTANCES = ("cosine", "dotproduct", "euclidean")
+MAX_UNIQUE_KEYS = 10
+MAX_UNIQUE_PATHS = 16
 _INDEXING_MODES = {"consistent", "lazy", "none"}
 
 
@@ -35,6 +36,8 @@ class Container:
     ranges: tuple[Range, ...]
     vector_policy: dict[tuple[str, ...], str]
     computed_properties: tuple[tuple[str, str], ...]
+    retention: int | None  # seconds for which all versions and deletes are kept; None: they are not
+    grace: int = 0  # seconds that an expired item stays visible
 
     @classmethod
     def load(
@@ -72,6 +75,7 @@ class Container:
                 (entry["name"], entry["query"])
                 for entry in definition.get("computedProperties") or []
             ),
+            retention=retention_of(definition),
             ranges=split(ranges, 2 if keys.kind == "MultiHash" else keys.version),
         )
 
@@ -88,6 +92,13 @@ class Container:
             epk = self.keys.epk(key)
             epk_range = (epk, epk + "0")
         return ranges if epk_range is None else overlapping(ranges, *epk_range)
+
+    def range_named(self, name: str) -> Range:
+        """The range that a request names, by its id or by the container's rid and its id."""
+        for found in self.ranges:
+            if name in (found.id, f"{self.rid},{found.id}"):
+                return found
+        raise RangeGone(name)
 
     def session_headers(
         self,
@@ -115,21 +126,32 @@ class Container:
         if self.default_ttl is None:
             return True
         lifetime = self.default_ttl if ttl is None else ttl
-        return lifetime == -1 or ts + lifetime > now
+        return lifetime == -1 or ts + lifetime + self.grace > now
 
     def alive_sql(self, now: int) -> str | None:
         """The condition under which a row has not expired; None when none can."""
         if self.default_ttl is None:
             return None
+        now -= self.grace
         if self.default_ttl == -1:
             return f"(ttl IS NULL OR ttl = -1 OR ts + ttl > {now})"
         return f"(ttl = -1 OR ts + coalesce(ttl, {self.default_ttl}) > {now})"
 
 
+def retention_of(definition: Document) -> int | None:
+    """For how many seconds all changes are kept. The policy names minutes; 0 is none."""
+    policy = definition.get("changeFeedPolicy")
+    minutes = policy.get("retentionDuration", 0) if isinstance(policy, dict) else 0
+    if not isinstance(minutes, int) or isinstance(minutes, bool) or minutes < 0:
+        raise BadRequest("The retention duration of the change feed must be a number of minutes.")
+    return minutes * 60 or None
+
+
 def complete(definition: Document) -> Document:
     """Check a definition as it comes from a client, and add the service's defaults."""
     done = dict(definition)
-    done.setdefault("partitionKey", {"paths": ["/_partitionKey"], "kind": "Hash"})
+    if "partitionKey" not in done:
+        raise BadRequest("A container should have a partition key.")
     done["indexingPolicy"] = _indexing_policy(done.get("indexingPolicy"))
     done.setdefault(
         "conflictResolutionPolicy",
@@ -143,7 +165,7 @@ def complete(definition: Document) -> Document:
     PartitionKeys.parse(done["partitionKey"])
     _check_ttl(done)
     _check_unique_keys(done)
-    _check_vectors(done)
+    retention_of(done)
     return done
 
 
@@ -215,22 +237,6 @@ def check_ttl(ttl: Any) -> int:
     return ttl
 
 
-def _check_vectors(definition: Document) -> None:
-    policy = definition.get("vectorEmbeddingPolicy")
-    if policy is None:
-        definition.pop("vectorEmbeddingPolicy", None)
-        return
-    entries = policy.get("vectorEmbeddings") if isinstance(policy, dict) else None
-    if not isinstance(entries, list):
-        raise BadRequest("The vector embedding policy must hold a list of vector embeddings.")
-    for entry in entries:
-        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
-            raise BadRequest("A vector embedding needs a path.")
-        path_parts(entry["path"])
-        if entry.get("distanceFunction") not in _DISTANCES:
-            raise BadRequest(f"The distance function must be one of {', '.join(_DISTANCES)}.")
-
-
 def _check_unique_keys(definition: Document) -> None:
     policy = definition.get("uniqueKeyPolicy")
     if policy is None:
@@ -239,9 +245,16 @@ def _check_unique_keys(definition: Document) -> None:
     rules = policy.get("uniqueKeys") if isinstance(policy, dict) else None
     if not isinstance(rules, list):
         raise BadRequest("The unique key policy must hold a list of unique keys.")
+    if len(rules) > MAX_UNIQUE_KEYS:
+        raise BadRequest(
+            f"The number of unique keys '{len(rules)}' exceeds the maximum of "
+            f"'{MAX_UNIQUE_KEYS}' for a container."
+        )
     for rule in rules:
         paths = rule.get("paths") if isinstance(rule, dict) else None
         if not isinstance(paths, list) or not paths:
             raise BadRequest("A unique key needs a list of paths.")
+        if len(paths) > MAX_UNIQUE_PATHS:
+            raise BadRequest(f"A unique key has at most {MAX_UNIQUE_PATHS} paths.")
         for path in paths:
             path_parts(path)

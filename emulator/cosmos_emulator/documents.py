@@ -1,9 +1,10 @@
-"""JSON as Cosmos DB stores it: every number is a double, and the service sets system properties."""
+"""JSON as Cosmos DB stores it: integers of 64 bits, doubles, and the service's own properties."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from .errors import BadRequest, TooLarge
@@ -12,46 +13,66 @@ from .messages import Document, Request
 MAX_BYTES = 2 * 1024 * 1024
 MAX_DEPTH = 128
 MAX_ID_BYTES = 1023
-FORBIDDEN_IN_ID = set("/\\?#")
+MAX_NAME = 255
+FORBIDDEN_IN_NAME = set("/\\?#")
 SYSTEM_PROPERTIES = ("_rid", "_self", "_etag", "_attachments", "_ts")
 
-_EXACT = 2**53
 _PLAIN = 1e21  # above this a double is written with an exponent
 
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a pair of escapes, which may have lost the other
+
+INVALID = "The request payload is invalid. Ensure to provide a valid request payload."
+
+
 def _integer(text: str) -> int | float:
-    if len(text) < 16:
+    if len(text) < 19:
         return int(text)
+    if len(text) <= 21 and -(2**63) <= (value := int(text)) < 2**64:
+        return value
     return _float(text)
 
 
 def _float(text: str) -> int | float:
     value = float(text)
     if math.isinf(value):
-        raise BadRequest(f"The number {text[:40]} is out of range.")
+        raise BadRequest(f"{INVALID} The number {text[:40]} is out of range.")
     return int(value) if value.is_integer() and abs(value) < _PLAIN else value
 
 
 def _constant(text: str) -> Any:
-    raise BadRequest(f"{text} is not a JSON value.")
+    raise BadRequest(f"{INVALID} {text} is not a JSON value.")
 
 
 _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant)
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_encoder = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False
+)
 dumps = _encoder.encode
 
 
 def loads(body: bytes | str) -> Any:
-    """Parse a request body, or answer 400."""
+    """Parse a request body, or answer 400. Half of a surrogate pair becomes U+FFFD."""
     try:
         text = body if isinstance(body, str) else body.decode("utf-8-sig")
-        return _decoder.decode(text)
+        value = _decoder.decode(text)
+        return _mended(value) if "\\u" in text and _HALF.search(text) else value
     except UnicodeDecodeError:
-        raise BadRequest("The request body is not UTF-8.") from None
+        raise BadRequest(f"{INVALID} It is not UTF-8.") from None
     except json.JSONDecodeError as error:
-        raise BadRequest(f"The input content is invalid JSON: {error}") from None
+        raise BadRequest(f"{INVALID} {error}") from None
     except RecursionError:
         raise BadRequest(f"The request body is nested deeper than {MAX_DEPTH} levels.") from None
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_mended(each) for each in value]
+    if isinstance(value, dict):
+        return {_mended(name): _mended(each) for name, each in value.items()}
+    return value
 
 
 def load_body(request: Request) -> Any:
@@ -64,7 +85,7 @@ def load_body(request: Request) -> Any:
 def load_object(request: Request) -> Document:
     value = load_body(request)
     if not isinstance(value, dict):
-        raise BadRequest("The request body must be a JSON object.")
+        raise BadRequest("One of the specified inputs is invalid: the body must be an object.")
     return value
 
 
@@ -73,18 +94,39 @@ def check_size(body: bytes) -> None:
         raise TooLarge
 
 
-def check_id(value: Any) -> str:
-    """An id that may name a resource."""
+def check_name(value: Any) -> str:
+    """The id of a resource other than an item."""
+    _check_text(value)
+    if not value or not FORBIDDEN_IN_NAME.isdisjoint(value) or value.endswith(" "):
+        raise BadRequest(f"The input name '{value[:100]}' is invalid. Ensure to provide a unique "
+                         "non-empty string which does not end with a space or contain '/', '\\', "
+                         "'?' or '#'.")  # fmt: skip
+    if len(value) > MAX_NAME:
+        raise BadRequest(
+            f"The input name '{value[:100]}' is invalid. Ensure to provide a unique non-empty "
+            f"string less than '{MAX_NAME}' characters."
+        )
+    return str(value)
+
+
+def _check_text(value: Any) -> None:
     if not isinstance(value, str):
         raise BadRequest(
             "The input content is invalid because the required properties - 'id; ' - are missing"
         )
-    if not value or not FORBIDDEN_IN_ID.isdisjoint(value) or value.endswith(" "):
-        raise BadRequest(f"The input name '{value[:100]}' is invalid: ids must not be empty, end "
-                         "with a space, or contain '/', '\\', '?' or '#'.")  # fmt: skip
+
+
+def check_id(value: Any) -> str:
+    """The id of an item. The service takes what some SDKs refuse: a '?', a trailing space."""
+    _check_text(value)
+    if not value or "/" in value or "\\" in value:
+        raise BadRequest(
+            f"The input name '{value[:100]}' is invalid: the id of an item must not be empty or "
+            "contain '/' or '\\'."
+        )
     if len(value.encode("utf-8", "replace")) > MAX_ID_BYTES:
         raise BadRequest(f"The id is longer than {MAX_ID_BYTES} bytes.")
-    return value
+    return str(value)
 
 
 def check_depth(document: Document) -> None:

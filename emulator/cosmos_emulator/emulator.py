@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import itertools
 import os
 import threading
 import time
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Collection, Generator
 from typing import TYPE_CHECKING, Any
 
+from .aside import Aside, TakesLong
 from .auth import EMULATOR_KEY
 from .clock import Clock
 from .faults import ConnectionDropped, Faults
 from .gateway import Gateway
+from .likeness import Handle, Likeness, parse
 from .messages import Flaw, Request, Response
 from .replicas import Replicas
 from .requests_log import RequestLog
+from .rules import DEFAULT_CAPABILITIES, Rules
 from .storage import Storage
 
 if TYPE_CHECKING:
@@ -29,14 +31,21 @@ if TYPE_CHECKING:
 ENDPOINT = "https://emulator-{}.localhost:8081/"
 _numbers = itertools.count(1)
 
-Step = float | Awaitable[Any]
+# What an exchange waits for: seconds, a coroutine of the user, or a request that takes long.
+Step = float | Awaitable[Any] | Request
 
 
 class Emulator:
     """A Cosmos DB account in this process, in a file or in memory.
 
     One object may serve several threads and several event loops at once. A new container gets at
-    least ``partitions`` physical partitions, whose answers a client has to merge.
+    least ``partitions`` physical partitions, whose answers a client has to merge. With
+    ``enforce_throughput`` each of them answers 429 beyond its share of the RU/s.
+    ``like="vnext"`` behaves as Microsoft's public container (likeness.py).
+
+    What Azure refuses is refused. ``lenient=True`` answers queries that a client has to merge as
+    long as a container has one physical partition. ``capabilities`` are those of the account:
+    vector and full-text search unless told otherwise. ``consistency`` is its default level.
     """
 
     def __init__(
@@ -47,20 +56,52 @@ class Emulator:
         faults: Faults | None = None,
         partitions: int = 1,
         replicas: Replicas | None = None,
+        lenient: bool = False,
+        capabilities: Collection[str] = DEFAULT_CAPABILITIES,
+        consistency: str = "Session",
+        like: str | None = None,
+        serverless: bool = False,
+        enforce_throughput: bool = False,
+        _content: bytes | None = None,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"a container needs at least one partition, not {partitions}")
+        deviations = parse(like) if like is not None else frozenset()
+        rules = Rules(lenient, frozenset(capabilities), consistency, deviations)
         self.key = key
         self.endpoint = ENDPOINT.format(next(_numbers))
         self.faults = faults if faults is not None else Faults()
         self.requests = RequestLog()
         self.clock = Clock()
         self.replicas = replicas
+        self._aside = Aside()
         self.closed = threading.Event()
-        self._storage = Storage(os.fspath(path))
+        self._storage = Storage(os.fspath(path), _content)
         if replicas is not None:
             replicas.follow(self._storage.keep_history(replicas.attach(self.clock.elapsed)))
-        self._gateway = Gateway(self._storage, self.clock, key, self.endpoint, partitions, replicas)
+        self._gateway = Gateway(
+            self._storage,
+            self.clock,
+            key,
+            self.endpoint,
+            partitions,
+            replicas,
+            rules,
+            serverless=serverless,
+            enforce_throughput=enforce_throughput,
+        )
+        self._handle: Handle = self._gateway.handle
+        if deviations:
+            self._handle = Likeness(deviations, self._handle, self._gateway.key_of).handle
+
+    @classmethod
+    def load(cls, content: bytes, **options: Any) -> Emulator:
+        """An emulator in memory that holds what ``dump`` of another one returned."""
+        return cls(_content=content, **options)
+
+    def dump(self) -> bytes:
+        """All databases, containers and documents: the bytes of the file that would hold them."""
+        return self._storage.dump()
 
     def async_transport(self) -> EmulatorAsyncTransport:
         """For ``azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)``."""
@@ -78,6 +119,20 @@ class Emulator:
         """Split every range of a container in two, as the service does when a container has grown.
         Clients that use the old ranges get 410, and read the new ones."""
         self._gateway.split(container)
+
+    async def inspect(self, request: Request) -> Response:
+        """Answer a request of the data page: it needs no signature, meets no fault, and is not in
+        the request log."""
+        try:
+            return self._gateway.handle(request, trusted=True)
+        except TakesLong:
+            return await self._aside.run_in_thread(
+                request, lambda: self._gateway.handle(request, trusted=True)
+            )
+
+    def recognises(self, request: Request) -> bool:
+        """Whether the gateway will accept the signature of a request."""
+        return self._gateway.recognises(request)
 
     def clear_requests(self) -> None:
         self.requests.clear()
@@ -107,19 +162,26 @@ class Emulator:
 
     async def exchange_async(self, request: Request, endpoint: str | None = None) -> Response:
         """Answer a request; delays do not block other tasks of the loop."""
+        import asyncio  # whoever calls this has loaded it; others need not
+
         steps = self._exchange(request, endpoint)
         try:
             step = next(steps)
             while True:
+                result = None
                 try:
                     if isinstance(step, float):
                         await asyncio.sleep(step)
+                    elif isinstance(step, Request):
+                        result = await self._aside.run_in_thread(
+                            step, lambda: self._handle(request, endpoint)
+                        )
                     else:
                         await step
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
-                    step = steps.send(None)
+                    step = steps.send(result)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
 
@@ -129,15 +191,21 @@ class Emulator:
         try:
             step = next(steps)
             while True:
-                if not isinstance(step, float):
+                if isinstance(step, Request):
+                    answer = self._aside.run(step, lambda: self._handle(request, endpoint))
+                    step = steps.send(answer)
+                elif isinstance(step, float):
+                    time.sleep(step)
+                    step = steps.send(None)
+                else:
                     steps.close()
                     raise TypeError("a hook that is a coroutine needs an asynchronous client")
-                time.sleep(step)
-                step = steps.send(None)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
 
-    def _exchange(self, request: Request, endpoint: str | None) -> Generator[Step, None, Response]:
+    def _exchange(
+        self, request: Request, endpoint: str | None
+    ) -> Generator[Step, Response | None, Response]:
         """Process a request, including faults. Yields what the caller has to wait for."""
         record = self.requests.begin(request)
         response: Response | None = None
@@ -147,7 +215,7 @@ class Emulator:
             if wait:
                 yield wait
             if rule is None:
-                response = self._gateway.handle(request, endpoint)
+                response = yield from self._answer(request, endpoint)
                 return response
             record.fault = rule.name
             if rule.before is not None:
@@ -161,7 +229,7 @@ class Emulator:
                 return response
             if rule.flaw is not None and not rule.applied:
                 return Response(0, flaw=rule.flaw)
-            answer = self._gateway.handle(request, endpoint)
+            answer = yield from self._answer(request, endpoint)
             if rule.after is not None:
                 result = rule.after(record)
                 if inspect.isawaitable(result):
@@ -177,6 +245,19 @@ class Emulator:
                 record.served_lsn = request.sight.lsn
                 record.stale = request.sight.lsn < request.sight.newest
             self.requests.end(record, response)
+
+    def _answer(
+        self, request: Request, endpoint: str | None
+    ) -> Generator[Step, Response | None, Response]:
+        self._aside.met = time.monotonic()
+        try:
+            return self._handle(request, endpoint)
+        except TakesLong:
+            answer = yield request
+            assert answer is not None
+            return answer
+        finally:
+            self._aside.met = time.monotonic()
 
 
 def _flawed(answer: Response, flaw: Flaw) -> Response:

@@ -7,8 +7,10 @@ CosmosError                 a status, a sub-status and a message
 ├── NotFound         404
 ├── NotAllowed       405
 ├── Conflict         409
+├── RangeGone        410
 ├── PreconditionFailed 412
 ├── TooLarge         413
+├── TooManyRequests  429
 └── NotModified      304    not an error to the client, but it ends a request in the same way
 StorageError                the file cannot be used: not a database, too new, disk full
 └── ForeignFile             it is a database of another application
@@ -90,8 +92,8 @@ class BadRequest(CosmosError):
 class BadQuery(BadRequest):
     """A query that cannot be answered, and where in its text the problem is."""
 
-    def __init__(self, message: str, details: dict[str, Any]) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, details: dict[str, Any], substatus: int = 0) -> None:
+        super().__init__(message, substatus=substatus)
         self._details = details
 
     def details(self) -> dict[str, Any]:
@@ -163,12 +165,25 @@ class Conflict(CosmosError):
         super().__init__(message, charge=charge)
 
 
+class RangeGone(CosmosError):
+    """A range that was split, or that never was."""
+
+    status = 410
+
+    def __init__(self, range_id: str) -> None:
+        super().__init__(
+            f"The partition key range '{range_id[:100]}' does not exist.", substatus=1002
+        )
+
+
 class PreconditionFailed(CosmosError):
     status = 412
 
     def __init__(
         self,
-        message: str = "One of the specified pre-condition is not met",
+        message: str = (
+            "Operation cannot be performed because one of the specified precondition is not met."
+        ),
         charge: float = 1.0,
         substatus: int = 0,
     ) -> None:
@@ -180,6 +195,21 @@ class TooLarge(CosmosError):
 
     def __init__(self, message: str = "Request size is too large") -> None:
         super().__init__(message)
+
+
+class TooManyRequests(CosmosError):
+    """More than the throughput allows. Nothing was changed."""
+
+    status = 429
+
+    def __init__(self, retry_after_ms: int) -> None:
+        super().__init__(
+            "Request rate is large. More Request Units may be needed, so no changes were made. "
+            "Please retry this request later. Learn more: http://aka.ms/cosmosdb-error-429",
+            substatus=3200,
+            charge=0.38,
+            headers={"x-ms-retry-after-ms": str(retry_after_ms)},
+        )
 
 
 class NotModified(CosmosError):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import forks
-from .errors import CosmosError
+from .errors import CosmosError, TooManyRequests
 from .messages import Flaw
 from .requests_log import RequestRecord
 
@@ -91,14 +91,7 @@ class Faults:
 
     def throttle(self, *, retry_after_ms: int = 10, **match: Any) -> Rule:
         """Answer 429 with a time to wait, without applying the request."""
-        error = CosmosError(
-            _MESSAGES[429],
-            status=429,
-            substatus=3200,
-            charge=0.38,
-            headers={"x-ms-retry-after-ms": str(retry_after_ms)},
-        )
-        return self._add(_rule("throttle", match, error=error))
+        return self._add(_rule("throttle", match, error=TooManyRequests(retry_after_ms)))
 
     def drop_before(self, **match: Any) -> Rule:
         """Close the connection before the request is applied."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 from .errors import ForeignFile, StorageError
 
 APPLICATION_ID = 0x436F736D  # "Cosm"
 SCHEMA_VERSION = 2
 BUSY_TIMEOUT_MS = 30_000
+_COPIED_AT_ONCE = 256  # pages
 
 _SCHEMA = """
 CREATE TABLE resources (
@@ -52,6 +54,27 @@ def open_file(path: str) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def open_for_reading(path: str) -> Connection:
+    """Another connection to a file that is in use: it sees one moment, and holds nobody up."""
+    connection = _connect(path)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM containers").fetchone()
+    return connection
+
+
+def copy_in_memory(connection: sqlite3.Connection, pause: Callable[[], None]) -> Connection:
+    """A copy of a whole database; `pause` is called after every megabyte."""
+    copy = _connect(":memory:")
+    try:
+        connection.backup(copy, pages=_COPIED_AT_ONCE, progress=lambda *_: pause(), sleep=0)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
 
 
 def _connect(path: str) -> Connection:

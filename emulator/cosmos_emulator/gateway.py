@@ -11,14 +11,17 @@ from .auth import Authenticator, secret
 from .catalog import Catalog
 from .catalog_routes import CatalogRoutes
 from .clock import Clock
-from .documents import dumps
-from .errors import BadRequest, CosmosError, NotAllowed, NotFound
+from .documents import dumps, load_object
+from .errors import BadRequest, CosmosError, Forbidden, NotAllowed, NotFound
 from .item_routes import ItemRoutes
+from .likeness import EXPIRED_FOR
 from .messages import JSON, NAMED, Request, Response
 from .permissions import ResourceTokens
 from .replicas import Replicas
+from .rules import Rules, weaker
 from .snapshots import Snapshots
 from .storage import Storage
+from .throughput import Throughput
 
 _VERBS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 
@@ -34,14 +37,26 @@ class Gateway:
         endpoint: str,
         partitions: int,
         replicas: Replicas | None,
+        rules: Rules,
+        *,
+        serverless: bool = False,
+        enforce_throughput: bool = False,
     ) -> None:
-        catalog = Catalog(storage, clock, partitions)
+        grace = EXPIRED_FOR if "late-expiry" in rules.deviations else 0
+        catalog = Catalog(storage, clock, partitions, rules, grace)
         tokens = ResourceTokens(secret(key), catalog, clock)
-        self._authenticator = Authenticator(secret(key), tokens)
-        items = ItemRoutes(storage, catalog, clock, Snapshots(catalog, replicas))
-        resources = CatalogRoutes(storage, catalog, tokens)
+        self._authenticator = Authenticator(secret(key), tokens, clock)
+        items = ItemRoutes(storage, catalog, clock, Snapshots(catalog, replicas), rules)
+        resources = CatalogRoutes(storage, catalog, tokens, serverless)
+        self._throughput = (
+            Throughput(storage, catalog, clock, serverless) if enforce_throughput else None
+        )
         self._endpoint = endpoint
+        self._consistency = rules.consistency
+        self._weaker = weaker(rules.consistency)
         self._clock = clock
+        self._catalog = catalog
+        self._checks_key = "any-key" not in rules.deviations
         self._items = items.handle
         self._resources = resources.handle
         self._ranges = items.ranges
@@ -50,13 +65,23 @@ class Gateway:
             "partitionkeydelete": items.delete_partition,
         }
 
-    def handle(self, request: Request, endpoint: str | None = None) -> Response:
-        """Answer a request. ``endpoint`` is how the client reached us, if not in process."""
+    def handle(
+        self, request: Request, endpoint: str | None = None, *, trusted: bool = False
+    ) -> Response:
+        """Answer a request. ``endpoint`` is how the client reached us, if not in process. One that
+        is ``trusted`` needs no signature."""
         activity_id = request.headers.get("x-ms-activity-id") or str(uuid.uuid4())
+        meter = None
         try:
+            if request.method == "OPTIONS":
+                raise Forbidden("The method OPTIONS is not allowed.")
             if request.method not in _VERBS:
                 raise NotAllowed(f"The method {request.method} is not supported.")
-            self._authenticator.check(request)
+            if self._checks_key and not trusted:
+                self._authenticator.check(request)
+                self._check_consistency(request)
+            if self._throughput is not None:
+                meter = self._throughput.admit(request)
             response = self._route(request, endpoint or self._endpoint)
         except CosmosError as error:
             response = error.response(activity_id)
@@ -64,6 +89,11 @@ class Gateway:
             # Half of a surrogate pair, which JSON can express but which cannot be stored.
             refusal = BadRequest("The request contains a string that is not valid Unicode.")
             response = refusal.response(activity_id)
+        except RecursionError:
+            refusal = BadRequest("The request is nested too deeply.")
+            response = refusal.response(activity_id)
+        if meter is not None:
+            meter.settle(response)
         headers = response.headers
         headers["content-location"] = (endpoint or self._endpoint) + request.path.strip("/")
         headers["x-ms-activity-id"] = activity_id
@@ -72,12 +102,35 @@ class Gateway:
         headers["x-ms-gatewayversion"] = "2.0.0"
         return response
 
+    def recognises(self, request: Request) -> bool:
+        """Whether the signature of a request, or whatever it has instead, will be accepted."""
+        try:
+            if self._checks_key:
+                self._authenticator.check(request)
+        except CosmosError:
+            return False
+        return True
+
+    def key_of(self, request: Request) -> str:
+        """The partition key of the document in a request, as its header would name it."""
+        return self._catalog.container_of(request).keys.of_document(load_object(request))
+
+    def _check_consistency(self, request: Request) -> None:
+        """A request may relax the account's level, but not ask for more."""
+        level = request.headers.get("x-ms-consistency-level")
+        if level is not None and level.replace(" ", "").lower() not in self._weaker:
+            raise BadRequest(
+                f"ConsistencyLevel {level[:40]} specified in the request is invalid when service "
+                f"is configured with consistency level {self._consistency}. Ensure the request "
+                "consistency level is not stronger than the service consistency level."
+            )
+
     def _route(self, request: Request, endpoint: str) -> Response:
         parts = request.segments
         if not parts:
             if request.method != "GET":
                 raise NotAllowed("The account can only be read.")
-            return _account(endpoint)
+            return _account(endpoint, self._consistency)
         if len(parts) > 1 and parts[-2] == "operations" and len(parts) == 6:
             operation = self._operations.get(parts[-1])
             if operation is None or request.method != "POST":
@@ -97,7 +150,27 @@ def _date(seconds: int) -> str:
     return email.utils.formatdate(seconds, usegmt=True)
 
 
-def _account(endpoint: str) -> Response:
+# The limits that some SDKs read.
+_QUERY_ENGINE = dumps(
+    {
+        "allowNewKeywords": True,
+        "maxJoinsPerSqlQuery": 10,
+        "maxQueryRequestTimeoutFraction": 0.9,
+        "maxSqlQueryInputLength": 524288,
+        "maxUdfRefPerSqlQuery": 10,
+        "queryEnableFullText": True,
+        "sqlAllowAggregateFunctions": True,
+        "sqlAllowGroupByClause": True,
+        "sqlAllowLike": True,
+        "sqlAllowNonFiniteNumbers": False,
+        "sqlAllowScalarSubQuery": True,
+        "sqlAllowSubQuery": True,
+        "sqlAllowTop": True,
+    }
+)
+
+
+def _account(endpoint: str, consistency: str) -> Response:
     region = [{"name": "Emulator", "databaseAccountEndpoint": endpoint}]
     body = {
         "_self": "",
@@ -115,10 +188,10 @@ def _account(endpoint: str) -> Response:
             "minReplicaSetSize": 1,
             "maxReplicasetSize": 4,
         },
-        "userConsistencyPolicy": {"defaultConsistencyLevel": "Session"},
+        "userConsistencyPolicy": {"defaultConsistencyLevel": consistency},
         "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
-        "queryEngineConfiguration": "{}",
+        "queryEngineConfiguration": _QUERY_ENGINE,
     }
     headers = {"content-type": JSON, "x-ms-request-charge": "0"}
     return Response(200, headers, dumps(body).encode())

@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
-from . import batch, change_feed, charges, patch
+from . import batch, change_feed, change_log, charges, patch
 from .catalog import Catalog
 from .clock import Clock
 from .containers import Container
@@ -15,17 +16,21 @@ from .documents import check_size, dumps, load_body, load_object
 from .errors import (
     BadRequest,
     Conflict,
+    CosmosError,
     NotAllowed,
     NotFound,
     NotModified,
     PreconditionFailed,
 )
 from .items import Conditions, Items, Outcome
+from .likeness import EXPIRED_FOR
 from .messages import JSON, Request, Response
 from .query_routes import QueryRoutes, holds
+from .rules import Rules
 from .snapshots import Snapshots
 from .storage import MANY, Storage
 
+_TRIGGERS = {"x-ms-documentdb-pre-trigger-include", "x-ms-documentdb-post-trigger-include"}
 KEY_HEADER = "x-ms-documentdb-partitionkey"
 
 
@@ -33,13 +38,19 @@ class ItemRoutes:
     """``…/docs`` and the other paths for the items of a container."""
 
     def __init__(
-        self, storage: Storage, catalog: Catalog, clock: Clock, snapshots: Snapshots
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        clock: Clock,
+        snapshots: Snapshots,
+        rules: Rules,
     ) -> None:
         self._storage = storage
         self._catalog = catalog
         self._clock = clock
         self._snapshots = snapshots
-        self._queries = QueryRoutes(storage, catalog, clock, snapshots)
+        self._queries = QueryRoutes(storage, catalog, clock, snapshots, rules)
+        self._feed_grace = EXPIRED_FOR if "feed-of-expired" in rules.deviations else 0
 
     def handle(self, request: Request) -> Response:
         if len(request.segments) == 6:
@@ -110,25 +121,60 @@ class ItemRoutes:
 
     def _batch(self, request: Request) -> Response:
         operations = load_body(request)
-        status = 200
+        minimal = request.headers.get("prefer") == "return=minimal"
+        if request.headers.get("x-ms-cosmos-batch-atomic", "true").lower() == "false":
+            return self._bulk(request, operations, minimal)
+        status, substatus = 200, 0
         try:
             with self._storage.writing() as connection:
                 container = self._container(request)
                 items = Items(connection, container, self._clock.now())
                 key = _key(request, container)
-                results, lsn = batch.run(items, key, operations, partial(holds, connection))
+                results, lsn = batch.run(
+                    items, key, operations, partial(holds, connection), minimal=minimal
+                )
         except batch.BatchFailed as failed:
-            results, lsn, status = failed.results, 0, 207
+            results, lsn, status, substatus = failed.results, 0, 207, failed.substatus
         else:
             self._storage.erased(sum(result["statusCode"] == 204 for result in results))
         lsn = lsn or self._catalog.lsn(container)
         charge = sum(result["requestCharge"] for result in results)
         headers = _headers(container, charge, lsn, key)
+        headers["x-ms-item-count"] = str(len(results))
+        if substatus:
+            headers["x-ms-substatus"] = str(substatus)
+        return Response(status, headers, dumps(results).encode())
+
+    def _bulk(self, request: Request, operations: Any, minimal: bool) -> Response:
+        named = request.headers.get("x-ms-documentdb-partitionkeyrangeid")
+        with self._storage.writing() as connection:
+            container = self._container(request)
+            alone = KEY_HEADER in request.headers or named is None
+            key = _key(request, container) if alone else None
+            within = container.range_named(named) if named is not None else None
+            bulk = batch.Bulk(
+                connection,
+                container,
+                self._clock.now(),
+                partial(holds, connection),
+                key=key,
+                within=within,
+            )
+            stops = not request.flag("x-ms-cosmos-batch-continue-on-error")
+            results, lsn = bulk.run(operations, stops=stops, minimal=minimal)
+        codes = [result["statusCode"] for result in results]
+        self._storage.erased(codes.count(204))
+        lsn = lsn or self._catalog.lsn(container)
+        headers = container.session_headers(lsn, key, (within.low, within.high) if within else None)
+        headers["content-type"] = JSON
+        charge = sum(result["requestCharge"] for result in results)
+        headers["x-ms-request-charge"] = f"{charge:.2f}"
+        status = 207 if any(code >= 400 for code in codes) else 200
         return Response(status, headers, dumps(results).encode())
 
     def delete_partition(self, request: Request) -> Response:
         """``partitionkeydelete``: everything under one key."""
-        with self._storage.writing() as connection:
+        with self._storage.writing(frees=True) as connection:
             container = self._container(request)
             key = _key(request, container)
             lsn = Items(connection, container, self._clock.now()).delete_partition(key)
@@ -168,17 +214,25 @@ class ItemRoutes:
         return Response(200, headers, dumps(body).encode())
 
     def _change_feed(self, request: Request) -> Response:
+        full = request.headers["a-im"].strip().lower() == change_log.FEED
         with self._storage.reading() as connection:
             container = self._container(request)
+            if full and container.retention is not None:
+                with self._storage.writing():
+                    Items(connection, container, self._clock.now()).expire()
             selection = self._queries.selection(request, container)
             self._storage.ensure_feed_index(container.number)
             snapshot = self._snapshots.of(
                 request, container, selection.key, selection.epk_range, alike=True
             )
-            page = change_feed.read(
-                connection, container, self._clock.now(), request.headers, snapshot
+            page = (change_log if full else change_feed).read(
+                connection,
+                container,
+                self._clock.now() - self._feed_grace,
+                request.headers,
+                snapshot,
             )
-        charge = charges.query(page.count, len(page.text))
+        charge = charges.read(0) + charges.feed(page.count, len(page.text))
         headers = snapshot.headers(container)
         headers["content-type"] = JSON
         headers["x-ms-request-charge"] = f"{charge:.2f}"
@@ -192,10 +246,12 @@ class ItemRoutes:
     def _deciding(self, request: Request) -> Iterator[tuple[sqlite3.Connection, Container, str]]:
         """A write to one partition. It is decided on the newest state. The session token tells a
         refused client how new that state is."""
+        _check_triggers(request)
         with self._storage.lock:
             place = None
             try:
-                with self._storage.writing() as connection:
+                deletes = request.method == "DELETE"
+                with self._storage.writing(frees=deletes) as connection:
                     container = self._container(request)
                     key = _key(request, container)
                     place = container, key
@@ -215,8 +271,18 @@ class ItemRoutes:
 def _key(request: Request, container: Container) -> str:
     header = request.headers.get(KEY_HEADER)
     if header is None:
-        raise BadRequest("PartitionKey value must be supplied for this operation.", substatus=1001)
+        raise BadRequest(
+            "PartitionKey value must be supplied for this operation: the partition key supplied "
+            "in x-ms-partitionkey header has fewer components than defined in the collection.",
+            substatus=1001,
+        )
     return container.keys.of_header(header)
+
+
+def _check_triggers(request: Request) -> None:
+    """A trigger that a write names would have to run: refused rather than left out."""
+    if not _TRIGGERS.isdisjoint(request.headers):
+        raise CosmosError("Triggers are not run by this emulator.", status=501)
 
 
 def _conditions(request: Request) -> Conditions:

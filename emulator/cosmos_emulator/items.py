@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import charges, rids
+from .change_log import ChangeLog
 from .containers import Container, check_ttl
 from .documents import (
     MAX_BYTES,
@@ -25,6 +26,11 @@ from .documents import (
 from .errors import BadRequest, Conflict, NotFound, NotModified, PreconditionFailed, TooLarge
 from .messages import Document
 
+_TAKEN = "Entity with the specified id already exists in the system."
+_MISSING = (
+    "Entity with the specified id does not exist in the system. "
+    "Learn more: https://aka.ms/cosmosdb-tsg-not-found"
+)
 SWEEP = 256  # least number of writes between two sweeps for expired items
 
 
@@ -60,9 +66,9 @@ class Conditions:
             if row is None:
                 return
             if self.if_match != rids.etag(container.number, row.version):
-                raise PreconditionFailed(charge=charges.MISS)
+                raise PreconditionFailed(charge=charges.REFUSED * charges.write(0, 0))
         if self.if_none_match == "*" and row is not None:
-            raise PreconditionFailed(charge=charges.MISS)
+            raise PreconditionFailed(charge=charges.REFUSED * charges.write(0, 0))
 
 
 class Items:
@@ -94,11 +100,16 @@ class Items:
             "WHERE seq = ?"
         )
         self._remove = f"DELETE FROM {table} WHERE seq = ?"
+        self._log = (
+            ChangeLog(connection, container.number, now, container.retention)
+            if container.retention is not None
+            else None
+        )
 
     def read(self, key: str, item_id: str, if_none_match: str | None = None) -> Outcome:
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound
+            raise NotFound(_MISSING)
         etag = rids.etag(self._container.number, row.version)
         if if_none_match is not None and if_none_match in (etag, "*"):
             raise NotModified(etag)
@@ -120,15 +131,16 @@ class Items:
         except sqlite3.IntegrityError:
             row = self._row(key, item_id)
         if row is None or self._is_alive(row):
-            raise Conflict(charge=charges.write(0, 0) - charges.read(0))
-        self._erase(row)
+            charge = self._charge(len(dumps(document)), document)
+            raise Conflict(_TAKEN, charge=charges.REFUSED * charge)
+        self._expire(row)
         return self._write_new(key, item_id, document)
 
     def upsert(self, key: str, document: Document, conditions: Conditions) -> Outcome:
         item_id = self._checked(key, document)
         row = self._row(key, item_id)
         if row is not None and not self._is_alive(row):
-            self._erase(row)
+            self._expire(row)
             row = None
         conditions.check_write(self._container, row)
         if row is None:
@@ -141,7 +153,7 @@ class Items:
         new_id = self._checked(key, document)
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound
+            raise NotFound(_MISSING)
         conditions.check_write(self._container, row)
         return self._write_over(key, new_id, document, row)
 
@@ -149,38 +161,41 @@ class Items:
         self,
         key: str,
         item_id: str,
-        change: Callable[[Document], tuple[Document, int]],
+        change: Callable[[Document], Document],
         conditions: Conditions,
         holds: Callable[[str], bool] | None = None,
     ) -> Outcome:
-        """Change an item in place: ``change`` returns the new document and the change count."""
+        """Change an item in place: ``change`` returns the new document."""
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound
+            raise NotFound(_MISSING)
         conditions.check_write(self._container, row)
         if holds is not None and not holds(row.body):
             raise PreconditionFailed(substatus=1110)
-        document, touched = change(_user_properties(loads(row.body)))
+        document = change(_user_properties(loads(row.body)))
         new_id = self._checked(key, document)
         if new_id != item_id:
             raise BadRequest("The id of an item cannot be patched.")
-        outcome = self._write_over(key, new_id, document, row)
-        outcome.charge += charges.PATCHED_PROPERTY * touched
-        return outcome
+        return self._write_over(key, new_id, document, row)
 
     def delete(self, key: str, item_id: str, conditions: Conditions) -> Outcome:
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound
+            raise NotFound(_MISSING)
         conditions.check_write(self._container, row)
-        lsn, _ = self._next_version()
+        lsn, version = self._next_version()
+        if self._log is not None:
+            self._log.removed("seq = ?", [row.seq], version, lsn, expired=False)
         self._erase(row)
-        return Outcome(204, "", self._write_charge(row.body), lsn)
+        charge = self._charge(len(row.body), _user_properties(loads(row.body)))
+        return Outcome(204, "", charge, lsn)
 
     def delete_partition(self, key: str) -> int:
         """Delete everything under one partition key."""
-        lsn, _ = self._next_version()
+        lsn, version = self._next_version()
         number = self._container.number
+        if self._log is not None:
+            self._log.removed("pk = ?", [key], version, lsn, expired=False)
         self._connection.execute(f"DELETE FROM uniques_{number} WHERE pk = ?", [key])
         self._connection.execute(f"DELETE FROM items_{number} WHERE pk = ?", [key])
         return lsn
@@ -207,18 +222,29 @@ class Items:
             raise NotFound("Owner resource does not exist", substatus=1003)
         self._written = True
         if not row[1] % SWEEP and self._container.default_ttl is not None:
-            self._sweep(row[1])
+            self._sweep(*row)
         return row
 
-    def _sweep(self, version: int) -> None:
+    def _sweep(self, lsn: int, version: int) -> None:
         """Remove expired items from time to time: the more items there may be, the less often.
 
         There are no more items than writes, so each write pays for checking at most sixteen items.
         """
+        if not version % max(SWEEP, 1 << (version.bit_length() - 4)):
+            self._remove_expired(lsn, version)
+
+    def expire(self) -> None:
+        """Remove all expired items now, so that the change feed tells of their end."""
         alive = self._container.alive_sql(self._now)
-        if version % max(SWEEP, 1 << (version.bit_length() - 4)):
-            return
+        expired = f"SELECT 1 FROM {self._container.table} WHERE {alive} IS NOT TRUE LIMIT 1"
+        if alive is not None and self._connection.execute(expired).fetchone():
+            self._remove_expired(*self._next_version())
+
+    def _remove_expired(self, lsn: int, version: int) -> None:
+        alive = self._container.alive_sql(self._now)
         number = self._container.number
+        if self._log is not None:
+            self._log.removed(f"{alive} IS NOT TRUE", [], version, lsn, expired=True)
         if self._container.unique_keys:
             self._connection.execute(
                 f"DELETE FROM uniques_{number} WHERE seq IN "
@@ -236,6 +262,7 @@ class Items:
                 "PartitionKey extracted from document doesn't match the one specified in the "
                 "header. Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value",
                 substatus=1001,
+                charge=charges.REFUSED * charges.write(0, 0),
             )
         return item_id
 
@@ -257,33 +284,39 @@ class Items:
                 text,
             ),
         )
+        if self._log is not None:
+            self._log.created(version, version)
+        charge = self._charge(size, document)
         if container.unique_keys:
-            self._take_unique_values(key, document, version)
-        charge = charges.write(size, container.terms.count(document))
+            self._take_unique_values(key, document, version, charge)
         return Outcome(201, rids.etag(container.number, version), charge, lsn, text)
 
     def _write_over(self, key: str, item_id: str, document: Document, row: Row) -> Outcome:
         lsn, version = self._next_version()
         text, size = self._stamped(document, row.seq, version)
         container = self._container
+        previous_lsn = self._log.lsn_of(row.seq) if self._log is not None else 0
         try:
             self._connection.execute(
                 self._update,
                 (item_id, lsn, version, self._now, document.get("ttl"), text, row.seq),
             )
         except sqlite3.IntegrityError:
-            raise Conflict from None
+            raise Conflict(_TAKEN) from None
+        if self._log is not None:
+            self._log.replaced(row.seq, version, previous_lsn)
+        changed = container.terms.changed(_user_properties(loads(row.body)), document)
+        charge = charges.replace(len(row.body), size, changed)
         if container.unique_keys:
+            charge *= charges.UNIQUE_KEYS
             self._free_unique_values(row.seq)
-            self._take_unique_values(key, document, row.seq)
-        charge = charges.write(size, container.terms.count(document))
-        charge += self._write_charge(row.body)
+            self._take_unique_values(key, document, row.seq, charge)
         return Outcome(200, rids.etag(container.number, version), charge, lsn, text)
 
-    def _write_charge(self, body: str) -> float:
-        """The charge for removing a stored item from the store and its index."""
-        terms = self._container.terms.count(_user_properties(loads(body)))
-        return charges.write(len(body), terms)
+    def _charge(self, size: int, document: Document) -> float:
+        """The charge for adding an item to the store and its index, or removing it."""
+        charge = charges.write(size, self._container.terms.count(document))
+        return charge * charges.UNIQUE_KEYS if self._container.unique_keys else charge
 
     def _stamped(self, document: Document, seq: int, version: int) -> tuple[str, int]:
         """The text to store: the client's properties, then the service's own."""
@@ -300,6 +333,13 @@ class Items:
             f'"_etag":"{etag}","_attachments":"attachments/","_ts":{self._now}}}'
         ), len(text)
 
+    def _expire(self, row: Row) -> None:
+        """Remove an item that has expired, but that no sweep has found yet."""
+        if self._log is not None:
+            lsn, version = self._next_version()
+            self._log.removed("seq = ?", [row.seq], version, lsn, expired=True)
+        self._erase(row)
+
     def _erase(self, row: Row) -> None:
         self._connection.execute(self._remove, (row.seq,))
         if self._container.unique_keys:
@@ -310,7 +350,7 @@ class Items:
             f"DELETE FROM uniques_{self._container.number} WHERE seq = ?", [seq]
         )
 
-    def _take_unique_values(self, key: str, document: Document, seq: int) -> None:
+    def _take_unique_values(self, key: str, document: Document, seq: int, charge: float) -> None:
         number = self._container.number
         for rule, paths in enumerate(self._container.unique_keys):
             value = dumps([_unique_value(document, path) for path in paths])
@@ -322,8 +362,8 @@ class Items:
             ).fetchone()
             if holder is not None:
                 if self._is_alive(Row(*holder)):
-                    raise Conflict("Unique index constraint violation.")
-                self._erase(Row(*holder))
+                    raise Conflict(_TAKEN, charge=charges.REFUSED * charge)
+                self._expire(Row(*holder))
             self._connection.execute(
                 f"INSERT INTO uniques_{number} (pk, rule, value, seq) VALUES (?, ?, ?, ?)",
                 [key, rule, value, seq],

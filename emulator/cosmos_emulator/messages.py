@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
+if TYPE_CHECKING:
+    from .query.deadline import Deadline
+
 JSON = "application/json"
+PLAIN_QUERY = "application/sql"
 
 # Types of resources that live under a database or a container, as they stand in paths.
 NAMED = {
@@ -34,7 +39,8 @@ class Sight:
 
 @dataclass(slots=True)
 class Request:
-    """One HTTP request; header names are lower case. ``sight`` is set by reads from replicas."""
+    """One HTTP request; header names are lower case. ``sight`` is set by reads from replicas.
+    ``deadline`` is that of a query that runs aside; ``awaited`` says whether the client stays."""
 
     method: str
     path: str
@@ -42,12 +48,16 @@ class Request:
     body: bytes = b""
     parsed: Any = None
     sight: Sight | None = None
+    deadline: Deadline | None = None
+    awaited: Callable[[], bool] = lambda: True
     segments: list[str] = field(init=False)
     resource: str = field(init=False)
     operation: str = field(init=False)
 
     def __post_init__(self) -> None:
-        path = self.path.partition("?")[0].strip("/")
+        # The JavaScript SDK leaves a question mark in an id as it is, and so does the service.
+        path = self.path if self.path.startswith("/dbs/") else self.path.partition("?")[0]
+        path = path.strip("/")
         self.segments = [unquote(part) for part in path.split("/")] if path else []
         self.resource = self._resource()
         self.operation = self._operation()
@@ -96,10 +106,12 @@ class Request:
         return {"PUT": "replace", "PATCH": "patch", "DELETE": "delete"}.get(self.method, "unknown")
 
     def _post_operation(self) -> str:
+        kind = self.headers.get("content-type", "")
         for header, operation in _POSTS.items():
             if header in self.headers and self.flag(header):
-                return operation
-        if self.headers.get("content-type", "").startswith("application/query+json"):
+                # The body of a document is one, whatever else the request says.
+                return "create" if operation == "query" and kind.startswith(JSON) else operation
+        if kind.startswith(("application/query+json", PLAIN_QUERY)):
             return "query"
         if len(self.segments) > 1 and self.segments[-2] == "operations":
             return self.segments[-1]

@@ -43,7 +43,7 @@ class PartitionKeys:
         version = definition.get("version", 1)
         if version not in (1, 2):
             raise BadRequest(f"The partition key version {version} is unknown.")
-        return cls(tuple(path_parts(path) for path in paths), kind, version)
+        return cls(tuple(_parts(path) for path in paths), kind, version)
 
     def of_document(self, document: Document) -> str:
         """The key that a document carries; an object or an array counts as no value."""
@@ -65,6 +65,19 @@ class PartitionKeys:
 
     def epk(self, key: str) -> str:
         return effective_key(key, self.kind, self.version)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """A path names one property; a name with a space must be quoted."""
+    parts = path_parts(path)
+    plain = '"' not in path and "'" not in path
+    if (plain and any(mark.isspace() for mark in path)) or {"?", "*", "[]"} & set(parts):
+        raise BadRequest(
+            f"The partition key component definition path '{path[:100]}' could not be accepted, "
+            "failed near position '1'. Partition key paths must contain only valid characters and "
+            "not contain a trailing slash or wildcard character."
+        )
+    return parts
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from .messages import Document
 MAX_OPERATIONS = 10
 
 
-def parse(body: Any) -> tuple[Callable[[Document], tuple[Document, int]], str | None]:
+def parse(body: Any) -> tuple[Callable[[Document], Document], str | None]:
     """The change that a patch describes, and its condition."""
     if isinstance(body, dict):
         operations, condition = body.get("operations"), body.get("condition")
@@ -26,10 +26,10 @@ def parse(body: Any) -> tuple[Callable[[Document], tuple[Document, int]], str | 
     if condition is not None and not isinstance(condition, str):
         raise BadRequest("The condition of a patch must be a string.")
 
-    def change(document: Document) -> tuple[Document, int]:
+    def change(document: Document) -> Document:
         for operation in operations:
             _apply(document, operation)
-        return document, len(operations)
+        return document
 
     return change, condition
 

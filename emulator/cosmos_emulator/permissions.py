@@ -12,16 +12,30 @@ from .catalog import Catalog
 from .clock import Clock
 from .errors import BadRequest, CosmosError, Forbidden, Unauthorized
 from .messages import Document, Request
+from .partition_keys import parse_header
 
 LIFETIME = 3600
 MODES = ("read", "all")
+RANGES = "pkranges"
 
 
 def check_definition(permission: Document) -> None:
     if str(permission.get("permissionMode")).lower() not in MODES:
         raise BadRequest("The permissionMode must be 'Read' or 'All'.")
-    if not isinstance(permission.get("resource"), str):
-        raise BadRequest("A permission needs the link of a resource.")
+    link = permission.get("resource")
+    if not isinstance(link, str) or link.strip("/").split("/")[2:3] != ["colls"]:
+        raise BadRequest("A permission needs the link of a container or of something in one.")
+
+
+def _check_key(request: Request, granted: object) -> None:
+    """A token for one partition key opens items under that key, and nothing else."""
+    operates = request.segments[-2:-1] == ["operations"]
+    if request.resource != "docs" and not operates:
+        raise Forbidden("The permission is for the items of one partition key.")
+    header = request.partition_key
+    # As stored text: 1 and true are different keys.
+    if header is None or parse_header(header) != parse_header(json.dumps(granted)):
+        raise Forbidden("The permission is for another partition key.")
 
 
 class ResourceTokens:
@@ -51,18 +65,14 @@ class ResourceTokens:
         granted = self._resolved(claims["resource"].strip("/").split("/"))
         asked = self._resolved(request.segments)
         reads = request.method == "GET" or request.operation in ("query", "query plan")
-        if request.method == "GET" and granted[: len(asked)] == asked:
-            return  # The SDK reads the account and the container on its way to an item.
+        if request.method == "GET" and (
+            not asked or asked in (granted[:4], [*granted[:4], RANGES])
+        ):
+            return  # The SDK reads the account, the container and its ranges on its way to an item.
         if asked[: len(granted)] != granted or not (reads or claims["mode"] == "all"):
             raise Forbidden("Insufficient permissions provided in the authorization header.")
-        key = request.partition_key
-        if claims["key"] is not None and request.resource == "docs" and key is not None:
-            try:
-                same = json.loads(key) == claims["key"]
-            except ValueError:
-                same = False
-            if not same:
-                raise Forbidden("The permission is for another partition key.")
+        if claims["key"] is not None:
+            _check_key(request, claims["key"])
 
     def _claims(self, signature: str) -> Document:
         mac, _, rest = signature.partition(";")

@@ -5,33 +5,29 @@ from __future__ import annotations
 import base64
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from . import charges, query
+from . import charges, continuations, query
+from .aside import LONG_TEXT, TakesLong, brief
 from .catalog import Catalog
 from .clock import Clock
 from .containers import Container
 from .documents import dumps, load_object
-from .errors import BadQuery, BadRequest, CosmosError, CrossPartitionDisabled, MustBeMerged
-from .messages import JSON, Request, Response
-from .partition_keys import MAX_EPK, parse_header
+from .errors import BadQuery, BadRequest, CrossPartitionDisabled, MustBeMerged
+from .messages import JSON, PLAIN_QUERY, Request, Response
+from .partition_keys import MAX_EPK, key_text, parse_header
+from .query.deadline import Deadline
+from .rules import Rules
 from .snapshots import Snapshots
 from .sources import ItemSource, TableSource
 from .storage import Storage
 
-DEFAULT_PAGE = 100
-# Which indexes a query used is not known here; the shape is the service's.
-NO_INDEX_METRICS = base64.b64encode(
-    dumps(
-        {
-            "UtilizedSingleIndexes": [],
-            "PotentialSingleIndexes": [],
-            "UtilizedCompositeIndexes": [],
-            "PotentialCompositeIndexes": [],
-        }
-    ).encode()
-).decode()
+DEFAULT_PAGE = 1000
+MAX_QUERY = 512 * 1024
+_OFTEN = 10_000  # steps of SQLite between two looks at the clock
 ALL = 1_000_000  # what a page size of −1 comes to; the size limit of a page ends it earlier
 
 
@@ -51,8 +47,16 @@ class QueryRoutes:
     """Answers queries over the items of a container, and reads its feed."""
 
     def __init__(
-        self, storage: Storage, catalog: Catalog, clock: Clock, snapshots: Snapshots
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        clock: Clock,
+        snapshots: Snapshots,
+        rules: Rules,
     ) -> None:
+        self._follows_policy = "no-index-policy" not in rules.deviations
+        self._merges = "no-plan" in rules.deviations
+        self._lenient = rules.lenient
         self._storage = storage
         self._catalog = catalog
         self._clock = clock
@@ -68,6 +72,7 @@ class QueryRoutes:
     def plan(self, request: Request) -> Response:
         """How a client has to merge the answers of the ranges."""
         text, parameters = query_spec(request)
+        check_length(request, text)
         with self._storage.reading():
             container = self._catalog.container_of(request)
         features = request.headers.get("x-ms-cosmos-supported-query-features", "")
@@ -78,16 +83,26 @@ class QueryRoutes:
 
     def _run(self, request: Request, text: str, parameters: list[dict[str, Any]]) -> Response:
         started = time.perf_counter()
-        with self._storage.reading() as connection:
-            container = self._catalog.container_of(request)
-            selection = self.selection(request, container)
+        check_length(request, text)
+        with connection_for(request, self._storage) as connection:
+            with self._storage.reading():
+                container = self._catalog.container_of(request)
+                selection = self.selection(request, container)
+            if selection.across_partitions:
+                selection = self._narrowed(selection, container, text, parameters)
             place = request.headers.get("x-ms-continuation")
-            number = None
-            if selection.across_partitions and _is_appended(request, container, text, parameters):
-                number, place = _part(container, place)
-                part = container.ranges[number]
-                selection = Selection(None, (part.low, part.high))
-            snapshot = self._snapshots.of(request, container, selection.key, selection.epk_range)
+            steps = None
+            if selection.across_partitions:
+                appended = self._is_appended(request, container, text, parameters)
+                ranges = container.ranges if appended else None
+                steps = continuations.read(place, ranges)
+                place = steps[0].token
+                if appended:
+                    selection = Selection(None, (steps[0].low, steps[0].high))
+            with self._storage.reading():
+                snapshot = self._snapshots.of(
+                    request, container, selection.key, selection.epk_range
+                )
             source = ItemSource(self._storage, connection, container, self._clock.now(), snapshot)
             page = run_page(
                 request,
@@ -95,34 +110,73 @@ class QueryRoutes:
                 parameters,
                 source,
                 continuation=place,
-                across_partitions=selection.across_partitions,
+                across_partitions=selection.across_partitions and not self._merges,
                 vector_policy=container.vector_policy,
                 computed_properties=container.computed_properties,
-                policy=container.definition["indexingPolicy"],
+                container=container if self._follows_policy else None,
                 verbatim=True,
             )
+        looks_up = page.looks_up or selection.key is not None
+        charge = charges.query(page.scanned, page.scanned_bytes, looks_up=looks_up)
         headers = {
             "content-type": JSON,
-            "x-ms-request-charge": f"{charges.query(page.scanned, page.scanned_bytes):.2f}",
+            "x-ms-request-charge": f"{charge:.2f}",
             "x-ms-item-count": str(len(page.items)),
             **snapshot.headers(container),
         }
-        place = page.continuation if number is None else _next(container, number, page.continuation)
+        place = page.continuation
+        if steps is not None:
+            place = continuations.after(steps, place, ranges)
         if place:
             headers["x-ms-continuation"] = place
-        text = _answer(container, page)
+        query_text, text = text, _answer(container, page)
         if request.flag("x-ms-documentdb-populatequerymetrics"):
             headers["x-ms-documentdb-query-metrics"] = _metrics(page, started, len(text))
         if request.flag("x-ms-cosmos-populateindexmetrics"):
-            headers["x-ms-cosmos-index-utilization"] = NO_INDEX_METRICS
+            headers["x-ms-cosmos-index-utilization"] = _index_metrics(
+                container, selection, query_text
+            )
         return Response(200, headers, text.encode())
+
+    def _narrowed(
+        self,
+        selection: Selection,
+        container: Container,
+        text: str,
+        parameters: list[dict[str, Any]],
+    ) -> Selection:
+        """One partition, if the query itself names its key."""
+        try:
+            key = query.fixed_key(text, parameters, container.keys.paths)
+        except query.QueryError as error:
+            raise BadQuery(error.message, error.body()) from error
+        return selection if key is None else Selection(key_text(key), None)
+
+    def _is_appended(
+        self, request: Request, container: Container, text: str, parameters: list[dict[str, Any]]
+    ) -> bool:
+        """Whether ranges answer one after the other: the gateway does not sort or add up for them,
+        not even for a single one, unless the emulator is lenient."""
+        several = len(container.ranges) > 1
+        try:
+            if not crosses(request) and not query.speaks_of(text, container.keys.paths[0]):
+                raise CrossPartitionDisabled
+            if (self._lenient or self._merges) and not several:
+                return False
+            split = query.split(text)
+        except query.QueryError as error:
+            raise BadQuery(error.message, error.body()) from error
+        if split is query.Split.MERGED:
+            raise MustBeMerged(_described(container, text, parameters))
+        return several and split is query.Split.APPENDED
 
     def selection(self, request: Request, container: Container) -> Selection:
         """The partition or the range of keys that a request names."""
         headers = request.headers
         epk_range = None
         if "x-ms-documentdb-partitionkeyrangeid" in headers:
-            epk_range = _range(container, headers["x-ms-documentdb-partitionkeyrangeid"])
+            named = container.range_named(headers["x-ms-documentdb-partitionkeyrangeid"])
+            epk_range = named.low, named.high
         if "x-ms-start-epk" in headers or "x-ms-end-epk" in headers:
             # The SDK writes the keys of version 1 in lower case.
             start, end = headers.get("x-ms-start-epk", ""), headers.get("x-ms-end-epk", MAX_EPK)
@@ -141,9 +195,61 @@ class QueryRoutes:
 
 
 def _answer(container: Container, page: query.Page) -> str:
-    documents = (item if isinstance(item, query.Verbatim) else dumps(item) for item in page.items)
+    documents = [item if isinstance(item, query.Verbatim) else _text(item) for item in page.items]
     rid, count = dumps(container.rid), len(page.items)
     return f'{{"_rid":{rid},"Documents":[{",".join(documents)}],"_count":{count}}}'
+
+
+def _text(item: Any) -> str:
+    try:
+        return dumps(item)
+    except ValueError:
+        message = (
+            "The response content contains a numeric value that cannot be represented in JSON "
+            "(e.g. Infinity and NaN)."
+        )
+        details = {"errors": [{"severity": "Error", "code": 4001, "message": message}]}
+        raise BadQuery(message, details, substatus=4001) from None
+
+
+def check_length(request: Request, text: str) -> None:
+    """A text that takes long to read is read aside."""
+    if len(text) > LONG_TEXT and request.deadline is None:
+        raise TakesLong
+
+
+@contextmanager
+def connection_for(request: Request, storage: Storage) -> Iterator[sqlite3.Connection]:
+    """The connection of all requests, or one of its own for a query that takes long."""
+    if request.deadline is None:
+        with storage.reading() as connection:
+            yield connection
+    else:
+        with storage.apart() as connection:
+            yield connection
+
+
+@contextmanager
+def _interrupting(source: TableSource, deadline: Deadline) -> Iterator[None]:
+    """Lets the deadline end what SQLite does between two rows."""
+    ended: list[Exception] = []
+
+    def check() -> int:
+        try:
+            deadline.look()
+        except (TakesLong, query.QueryError) as error:
+            ended.append(error)
+        return len(ended)
+
+    source.connection.set_progress_handler(check, _OFTEN)
+    try:
+        yield
+    except sqlite3.OperationalError:
+        if ended:
+            raise ended[0] from None
+        raise
+    finally:
+        source.connection.set_progress_handler(None, 0)
 
 
 def crosses(request: Request) -> bool:
@@ -151,42 +257,6 @@ def crosses(request: Request) -> bool:
     return request.operation != "query" or request.flag(
         "x-ms-documentdb-query-enablecrosspartition"
     )
-
-
-def _is_appended(
-    request: Request, container: Container, text: str, parameters: list[dict[str, Any]]
-) -> bool:
-    """Whether ranges answer one after the other: the gateway does not sort or add up for them."""
-    try:
-        if not crosses(request) and not query.speaks_of(text, container.keys.paths[0]):
-            raise CrossPartitionDisabled
-        split = query.split(text) if len(container.ranges) > 1 else query.Split.WHOLE
-    except query.QueryError as error:
-        raise BadQuery(error.message, error.body()) from error
-    if split is query.Split.MERGED:
-        raise MustBeMerged(_described(container, text, parameters))
-    return split is query.Split.APPENDED
-
-
-def _part(container: Container, place: str | None) -> tuple[int, str | None]:
-    """Which range is next, and where in it."""
-    if place is None:
-        return 0, None
-    range_id, _, token = place.partition(":")
-    ids = [found.id for found in container.ranges]
-    if any(range_id in found.parents for found in container.ranges):
-        raise _gone(range_id)
-    if range_id not in ids:
-        raise BadRequest("Invalid Continuation Token")
-    return ids.index(range_id), token or None
-
-
-def _next(container: Container, number: int, token: str | None) -> str | None:
-    """The place after a page of a range: in the same one, in the next one, or at the end."""
-    ranges = container.ranges
-    if token is not None:
-        return f"{ranges[number].id}:{token}"
-    return f"{ranges[number + 1].id}:" if number + 1 < len(ranges) else None
 
 
 def _described(
@@ -207,17 +277,28 @@ def _described(
         raise BadQuery(error.message, error.body()) from error
 
 
-def _range(container: Container, range_id: str) -> tuple[str, str]:
-    for found in container.ranges:
-        if range_id in (found.id, f"{container.rid},{found.id}"):
-            return found.low, found.high
-    raise _gone(range_id)
-
-
-def _gone(range_id: str) -> CosmosError:
-    return CosmosError(
-        f"The partition key range '{range_id[:100]}' does not exist.", status=410, substatus=1002
-    )
+def _index_metrics(container: Container, selection: Selection, text: str) -> str:
+    """The paths that the query filters and sorts by, and whether the policy indexes them."""
+    paths = list(container.keys.paths) if selection.key is not None else []
+    paths += [path for path in query.paths_used(text) if path not in paths]
+    found: dict[str, list[dict[str, Any]]] = {"Utilized": [], "Potential": []}
+    for path in paths:
+        found["Utilized" if container.terms.includes(path) else "Potential"].append(
+            {
+                "FilterExpression": "",
+                "IndexSpec": f"/{'/'.join(path)}/?",
+                "FilterPreciseSet": True,
+                "IndexPreciseSet": True,
+                "IndexImpactScore": "High",
+            }
+        )
+    metrics = {
+        "UtilizedSingleIndexes": found["Utilized"],
+        "PotentialSingleIndexes": found["Potential"],
+        "UtilizedCompositeIndexes": [],
+        "PotentialCompositeIndexes": [],
+    }
+    return base64.b64encode(dumps(metrics).encode()).decode()
 
 
 def _metrics(page: query.Page, started: float, output: int) -> str:
@@ -245,10 +326,16 @@ def _metrics(page: query.Page, started: float, output: int) -> str:
 
 
 def query_spec(request: Request) -> tuple[str, list[dict[str, Any]]]:
+    if request.headers.get("content-type", "").startswith(PLAIN_QUERY):
+        return request.body.decode("utf-8", "replace"), []
     spec = load_object(request)
     text, parameters = spec.get("query"), spec.get("parameters") or []
     if not isinstance(text, str):
         raise BadRequest("The query of the request is missing.")
+    if len(text) > MAX_QUERY:
+        raise BadRequest(
+            f"The SQL query text exceeded the maximum limit of {MAX_QUERY} characters."
+        )
     if not isinstance(parameters, list) or not all(
         isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in parameters
     ):
@@ -261,34 +348,41 @@ def page_size(request: Request) -> int:
     try:
         size = int(text) if text else DEFAULT_PAGE
     except ValueError:
-        raise BadRequest(f"The page size '{text[:100]}' is invalid.") from None
-    if size == 0 or size < -1:
-        raise BadRequest(f"The page size {size} is invalid.")
-    return ALL if size == -1 else size
+        size = -2
+    if size < -1:
+        raise BadRequest(
+            f"The input PageSize {text[:100]} is invalid. Ensure to pass a valid page size which "
+            "must be a positive integer or -1 for a dynamic page size."
+        )
+    return ALL if size == -1 else size or DEFAULT_PAGE
 
 
 def run_page(
     request: Request,
     text: str,
     parameters: list[dict[str, Any]],
-    source: query.Source,
+    source: TableSource,
     *,
     continuation: str | None,
-    policy: dict[str, Any] | None = None,
+    container: Container | None = None,
     **options: Any,
 ) -> query.Page:
-    """Runs a page; `policy` is the indexing policy that an order must be served by."""
+    """Runs a page; the index of `container` must be able to serve its order."""
+    deadline = request.deadline or brief()
     try:
-        if policy is not None:
-            query.check_order(text, policy)
-        return query.run(
-            text,
-            parameters,
-            source,
-            max_items=page_size(request),
-            continuation=continuation,
-            **options,
-        )
+        if container is not None:
+            policy = container.definition["indexingPolicy"]
+            query.check_order(text, policy, container.terms.includes)
+        with _interrupting(source, deadline):
+            return query.run(
+                text,
+                parameters,
+                source,
+                max_items=page_size(request),
+                continuation=continuation,
+                deadline=deadline,
+                **options,
+            )
     except query.QueryError as error:
         raise BadQuery(error.message, error.body()) from error
 
@@ -298,7 +392,18 @@ def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
     one = "(SELECT 1 AS rowid, ? AS body, json_extract(?, '$.id') AS id, 0 AS ts)"
     source = TableSource(connection, one, [], [body, body])
     try:
-        page = query.run(f"SELECT VALUE 1 {condition}", [], source, max_items=1, continuation=None)
+        deadline = brief()
+        with _interrupting(source, deadline):
+            page = query.run(
+                f"SELECT VALUE 1 {condition}",
+                [],
+                source,
+                max_items=1,
+                continuation=None,
+                deadline=deadline,
+            )
+    except TakesLong:
+        raise BadRequest("The condition of the patch takes too long.") from None
     except query.QueryError as error:
         raise BadQuery(error.message, error.body()) from error
     return bool(page.items)

@@ -53,6 +53,9 @@ class Snapshots:
         ranges at the same LSN. Call it with the storage's lock held."""
         newest = self._catalog.lsn(container)
         if self._replicas is None:
+            if "x-ms-session-token" in request.headers:
+                for found in container.ranges_of(key, epk_range):
+                    _demanded(request, found, newest)
             return Snapshot(container.table, newest, key, epk_range)
         self._replicas.history.refresh()
         ranges = container.ranges_of(key, epk_range)
@@ -85,11 +88,16 @@ def _lsn(
     lsn = replicas.position(container.number, container.name, found.id)
     if level in _WITHOUT_TOKENS:
         return lsn
+    # Some replica has reached the token, even if the chosen one has not.
+    return max(lsn, _demanded(request, found, newest))
+
+
+def _demanded(request: Request, found: Range, newest: int) -> int:
+    """The LSN that the session token asks for. A token from the future is refused."""
     demanded = session_tokens.parse(request.headers.get("x-ms-session-token"))
     wanted = max(demanded.get(range_id, 0) for range_id in (found.id, *found.parents))
     if wanted > newest:
         raise NotFound(
             "The read session is not available for the input session token.", substatus=1002
         )
-    # Some replica has reached the token, even if the chosen one has not.
-    return max(lsn, wanted)
+    return wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from . import query
@@ -20,7 +20,7 @@ class TableSource:
     def __init__(
         self, connection: sqlite3.Connection, table: str, conditions: list[str], values: list[Any]
     ) -> None:
-        self._connection = connection
+        self.connection = connection
         self._table = table
         self._conditions = conditions
         self._values = values
@@ -32,7 +32,7 @@ class TableSource:
         order_by: Sequence[str],
         limit: int | None,
         offset: int,
-    ) -> Iterator[tuple[int, str]]:
+    ) -> Generator[tuple[int, str], None, None]:
         conditions = [*self._conditions, *([where] if where else [])]
         sql = f"SELECT rowid, body FROM {self._table}"
         if conditions:
@@ -40,7 +40,7 @@ class TableSource:
         sql += " ORDER BY " + (", ".join(order_by) or "rowid")
         if limit is not None or offset:
             sql += f" LIMIT {-1 if limit is None else limit} OFFSET {offset}"
-        cursor = self._connection.execute(sql, [*self._values, *params])
+        cursor = self.connection.execute(sql, [*self._values, *params])
         try:
             yield from cursor
         finally:
@@ -48,7 +48,7 @@ class TableSource:
 
 
 class ItemSource(TableSource):
-    """Items of a container; makes the index that a sort inside one partition needs."""
+    """Items of a container; makes the index that a sort needs."""
 
     def __init__(
         self,
@@ -73,6 +73,8 @@ class ItemSource(TableSource):
         self._storage = storage
         self._number = container.number
         self._in_one_partition = snapshot.key is not None
+        ranges = {(found.low, found.high) for found in container.ranges}
+        self._is_physical = snapshot.epk_range is None or snapshot.epk_range in ranges
         self._is_current = self._table == f"items_{container.number}"
 
     def rows(
@@ -82,15 +84,22 @@ class ItemSource(TableSource):
         order_by: Sequence[str],
         limit: int | None,
         offset: int,
-    ) -> Iterator[tuple[int, str]]:
-        terms = query.index_terms(order_by) if self._in_one_partition else []
-        if terms and terms != ["id"]:
+    ) -> Generator[tuple[int, str], None, None]:
+        terms = self._to_index(query.index_terms(order_by))
+        if terms:
             # A query runs without its index if none can be written, for example on a full disk.
             with contextlib.suppress(CosmosError):
                 self._storage.ensure_sort_index(self._number, terms)
         if where is not None and self._in_one_partition and self._is_current:
             where = query.array_lookup(where, self._array_index)
         return super().rows(where, params, order_by, limit, offset)
+
+    def _to_index(self, terms: list[str]) -> list[str]:
+        """The columns of an index in this order; none where it would not help."""
+        if self._in_one_partition and terms:
+            # By key and id there is an index already.
+            return [] if terms == ["id"] else ["pk", *terms]
+        return terms if self._is_physical and self._is_current else []
 
     def _array_index(self, path: str) -> str | None:
         """The table that maps texts in the array at this path to items."""

@@ -6,6 +6,7 @@ Layout:
                   single writes (version), and how many ranges it has
     items_<n>     the documents of container n: one row each, JSON text in ``body``
     uniques_<n>   the values that unique keys have taken in container n
+    changes_<n>   all versions and deletes, if the container's change feed policy keeps them
 
 Two processes may open one file: SQLite's locks decide, counters and etags live in the file.
 """
@@ -15,13 +16,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from .errors import CosmosError
-from .files import BUSY_TIMEOUT_MS, Connection, open_file
+from .files import (
+    BUSY_TIMEOUT_MS,
+    Connection,
+    copy_in_memory,
+    open_file,
+    open_for_reading,
+)
 from .forks import hold_during_forks, opening
 from .history import History
 
@@ -29,6 +38,10 @@ MANY = 1000  # deleted items after which the log is emptied
 SMALL = 64 * 1024 * 1024  # bytes: a file up to this size is rewritten on close, if needed
 MAX_SORT_INDEXES = 32  # per container: each one slows its writes a little
 MAX_ARRAY_INDEXES = 4  # the same for arrays, of which every item has a row
+_PAGE = 4096  # bytes, SQLite's default
+_ROOM = 2 * 1024 * 1024  # bytes that are left for deletes
+_PLENTY = 256 * 1024 * 1024  # with so many bytes left, not every write asks for them:
+_UNCHECKED = 64  # as many as this cannot use them up
 
 _ITEMS = """
 CREATE TABLE items_{n} (
@@ -41,6 +54,14 @@ CREATE TABLE uniques_{n} (
     pk TEXT NOT NULL, rule INTEGER NOT NULL, value TEXT NOT NULL, seq INTEGER NOT NULL,
     PRIMARY KEY (pk, rule, value)) WITHOUT ROWID;
 CREATE INDEX uniques_{n}_by_seq ON uniques_{n} (seq);
+"""
+
+_CHANGES = """
+CREATE TABLE IF NOT EXISTS changes_{n} (
+    position INTEGER PRIMARY KEY AUTOINCREMENT, version INTEGER NOT NULL, lsn INTEGER NOT NULL,
+    at INTEGER NOT NULL, pk TEXT NOT NULL, epk TEXT NOT NULL, kind TEXT NOT NULL,
+    previous_lsn INTEGER NOT NULL, expired INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS changes_{n}_by_time ON changes_{n} (at)
 """
 
 # Made with a container whose policy names the array, or for the first query that asks what it
@@ -65,7 +86,7 @@ _ARRAYS = (
 class Storage:
     """One connection to one file, shared by all threads under a lock."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, content: bytes | None = None) -> None:
         self.path = path
         self.lock = threading.RLock()
         self._in_memory = path in (":memory:", "")
@@ -73,12 +94,18 @@ class Storage:
         self._file = path if self._in_memory else os.path.abspath(path)
         self._seen_version = -1
         self._on_foreign_change: list[Callable[[], None]] = []
+        # A container made anew goes on from here: clients still hold tokens of the old one.
+        self._last_lsn = 0
         self._made_indexes: set[str] = set()
         self._closed = False
         self._erased = 0
+        self._free = 0  # bytes of the disk, when they were last counted
+        self._unchecked = 0  # writes since then
         self.history: History | None = None
         with opening:
             self._opened: Connection | None = open_file(self._file)
+            if content is not None:
+                self._opened.deserialize(content)
             hold_during_forks(self)
 
     @property
@@ -90,6 +117,10 @@ class Storage:
             if self.history is not None:
                 self.history.begin(self._opened)
         return self._opened
+
+    def dump(self) -> bytes:
+        with self.lock:
+            return self._connection.serialize()
 
     def before_fork(self) -> None:
         """Keep all threads out, and close the file: SQLite must not carry it into a child."""
@@ -172,9 +203,34 @@ class Storage:
             yield self._connection
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it or nothing."""
+    def apart(self) -> Iterator[sqlite3.Connection]:
+        """A connection on which a long query holds nobody up. It sees the state of now. In memory
+        that is a copy. The history of replicas is not in it: with replicas all share one."""
+        if self.history is not None:
+            with self.reading() as shared:
+                yield shared
+            return
+        with _translated(), contextlib.closing(self._opened_apart()) as connection:
+            yield connection
+
+    def _opened_apart(self) -> Connection:
+        if not self._in_memory:
+            with opening:
+                return open_for_reading(self._file)
+        with self.lock:
+            return copy_in_memory(self._connection, self._let_others_in)
+
+    def _let_others_in(self) -> None:
+        self.lock.release()
+        time.sleep(0)
+        self.lock.acquire()
+
+    @contextmanager
+    def writing(self, *, frees: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it or nothing. One that only deletes ``frees`` space."""
         with self.lock, _translated():
+            if not self._in_memory:
+                self._keep_room(frees=frees)
             connection = self._connection
             if self.history is not None and not connection.in_transaction:
                 self.history.refresh()
@@ -188,9 +244,27 @@ class Storage:
                     connection.execute("ROLLBACK")
                 raise
 
+    def _keep_room(self, *, frees: bool) -> None:
+        """Refuse to fill the disk: a delete needs room in the log, and moving the log into the file
+        needs as much as the log has."""
+        self._unchecked += 1
+        if self._unchecked < _UNCHECKED and self._free > _PLENTY:
+            return
+        self._unchecked = 0
+        self._free, log = free_bytes(self._file), _size(f"{self._file}-wal")
+        if self._free > _PLENTY + log or (self._free > _ROOM + log and log < _ROOM // 2):
+            return
+        if self.empty_log():
+            self._free, log = free_bytes(self._file), 0
+        (unused,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        needed = _ROOM if unused * _PAGE < _ROOM else _ROOM // 2
+        if not frees and self._free < needed + log:
+            raise sqlite3.OperationalError("the disk is nearly full")
+
     def add_container(self, rid: str, ranges: int) -> int:
         cursor = self._connection.execute(
-            "INSERT INTO containers (rid, lsn, version, ranges) VALUES (?, 0, 0, ?)", [rid, ranges]
+            "INSERT INTO containers (rid, lsn, version, ranges) VALUES (?, ?, 0, ?)",
+            [rid, self._last_lsn, ranges],
         )
         number = cursor.lastrowid or 0
         for statement in _ITEMS.format(n=number).split(";"):
@@ -198,12 +272,25 @@ class Storage:
         return number
 
     def drop_container(self, number: int) -> None:
+        (lsn,) = self._connection.execute(
+            "SELECT lsn FROM containers WHERE num = ?", [number]
+        ).fetchone()
+        self._last_lsn = max(self._last_lsn, lsn)
         self._connection.execute("DELETE FROM containers WHERE num = ?", [number])
         self._connection.execute(f"DROP TABLE items_{number}")
         self._connection.execute(f"DROP TABLE uniques_{number}")
+        self._connection.execute(f"DROP TABLE IF EXISTS changes_{number}")
         for name in self._named("table", f"array_{number}_*"):
             self._connection.execute(f"DROP TABLE {name}")
             self._made_indexes.discard(name)
+
+    def keep_changes(self, number: int, *, keep: bool) -> None:
+        """Keep all versions and deletes of a container, or drop them."""
+        if not keep:
+            self._connection.execute(f"DROP TABLE IF EXISTS changes_{number}")
+            return
+        for statement in _CHANGES.format(n=number).split(";"):
+            self._connection.execute(statement)
 
     def ensure_feed_index(self, number: int) -> None:
         """Make the index of the change feed at its first use, since many never read the feed."""
@@ -214,14 +301,14 @@ class Storage:
             self._made_indexes.add(name)
 
     def ensure_sort_index(self, number: int, terms: Sequence[str]) -> None:
-        """Make the index by which SQLite reads a partition in the order of ``terms``."""
+        """Make the index by which SQLite reads items in the order of ``terms``."""
         name = f"sort_{number}_" + hashlib.sha256("\n".join(terms).encode()).hexdigest()[:16]
         if name in self._made_indexes:
             return
         with self.writing() as connection:
             if len(self._named("index", f"sort_{number}_*")) < MAX_SORT_INDEXES:
                 connection.execute(
-                    f"CREATE INDEX IF NOT EXISTS {name} ON items_{number} (pk, {', '.join(terms)})"
+                    f"CREATE INDEX IF NOT EXISTS {name} ON items_{number} ({', '.join(terms)})"
                 )
         self._made_indexes.add(name)
 
@@ -248,6 +335,18 @@ class Storage:
         return [name for (name,) in rows]
 
 
+def free_bytes(path: str) -> int:
+    """How much the disk with a file has left."""
+    return shutil.disk_usage(os.path.dirname(path)).free
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:
+        return 0
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     """Turns SQLite's errors into errors of the service."""
@@ -258,7 +357,7 @@ def _translated() -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if "full" in str(error):
             raise CosmosError(
-                "The disk of the emulator is full; the request was not applied.",
+                "The disk of the emulator is full; the request was not applied. Deletes are.",
                 status=507,
             ) from error
         if "locked" in str(error):

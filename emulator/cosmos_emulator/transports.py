@@ -7,24 +7,30 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import aiohttp
-import requests
-import urllib3
-from azure.core.exceptions import (
-    IncompleteReadError,
-    ServiceRequestError,
-    ServiceRequestTimeoutError,
-    ServiceResponseError,
-    ServiceResponseTimeoutError,
-)
-from azure.core.pipeline.transport import (
-    AsyncHttpResponse,
-    AsyncHttpTransport,
-    HttpRequest,
-    HttpResponse,
-    HttpTransport,
-)
-from azure.core.utils import CaseInsensitiveDict
+try:
+    import aiohttp
+    import requests
+    import urllib3
+    from azure.core.exceptions import (
+        IncompleteReadError,
+        ServiceRequestError,
+        ServiceRequestTimeoutError,
+        ServiceResponseError,
+        ServiceResponseTimeoutError,
+    )
+    from azure.core.pipeline.transport import (
+        AsyncHttpResponse,
+        AsyncHttpTransport,
+        HttpRequest,
+        HttpResponse,
+        HttpTransport,
+    )
+    from azure.core.utils import CaseInsensitiveDict
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"The transports of azure-cosmos need {missing.name}: pip install 'cosmos-emulator[azure]'",
+        name=missing.name,
+    ) from None
 
 from .faults import ConnectionDropped
 from .messages import Flaw, Request, Response

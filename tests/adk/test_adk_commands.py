@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from google.adk.cli.utils.service_factory import create_session_service_from_options
 
-import cosmosservice.adk  # noqa: F401
 from cosmosservice import CosmosSessionService
+from cosmosservice.adk import memory_service, session_service
 from cosmosservice.errors import ConfigurationError
 from tests.adk.servers import ADK, AdkServer, agents_folder, clean_environment, texts
+from tests.support.adk import event
 
 GUIDE = Path(__file__).parents[2] / "docs" / "azure.md"
 SESSIONS = "/apps/greeter/users/user/sessions"
@@ -28,7 +29,8 @@ def no_settings(monkeypatch):
 
 def follow_the_guide(server):
     """The conversation of docs/azure.md, as it is printed there."""
-    (code,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    printed = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    (code,) = (each for each in printed if "urllib" in each)
     exec(code.replace("http://localhost:8000", server.url), {})
     talk = server.get("/apps/greeter/users/ada/sessions/first")
     assert texts(talk["events"])[-1] == "Nice to meet you, Ada."
@@ -90,3 +92,16 @@ def test_uri_with_a_key_is_refused():
     with pytest.raises(ConfigurationError, match="The URI contains a key") as caught:
         create_session_service_from_options(base_dir=".", session_service_uri=uri)
     assert "c2VjcmV0" not in str(caught.value)
+
+
+async def test_sessions_of_a_uri_may_become_memories_by_themselves(tmp_path):
+    uri = f"cosmosdb://embedded/{tmp_path / 's.db'}"
+    sessions = session_service(f"{uri}?remember=true")
+    async with sessions, memory_service(uri) as memory:
+        ann = {"app_name": "app", "user_id": "ann"}
+        session = await sessions.create_session(**ann)
+        await sessions.append_event(session, event("The garage code is 2011"))
+        await sessions.flush()
+        assert len((await memory.search_memory(**ann, query="garage")).memories) == 1
+    with pytest.raises(ConfigurationError, match="remember is true or false"):
+        session_service(f"{uri}?remember=maybe")

@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 
 from tests.artifacts.kinds import SMALL, Store, file_store, kinds, memory_store
+from tests.support.cosmos import Cosmos
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -24,16 +25,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def connect(emulator):
-    """`connect(**options)`: one more process on the test's own emulator."""
-    from cosmosservice import CosmosArtifactService
-
-    return partial(
-        CosmosArtifactService, endpoint="embedded::memory:", _emulator=emulator, _sizes=SMALL
-    )
+def connect(cosmos):
+    """`connect(**options)`: one more process on the test's store, with small limits."""
+    return partial(cosmos.artifacts, _sizes=SMALL)
 
 
-def make_store(request: pytest.FixtureRequest) -> Store:
+def make_store(request: pytest.FixtureRequest, cosmos: Cosmos) -> Store:
     from cosmosservice import CosmosArtifactService
 
     kind = request.param
@@ -41,22 +38,17 @@ def make_store(request: pytest.FixtureRequest) -> Store:
         return memory_store()
     if kind == "file":
         return file_store(request.getfixturevalue("tmp_path") / "artifacts")
-    if kind == "endpoint":
-        return Store(CosmosArtifactService)
     if kind == "http":
         endpoint, key = request.getfixturevalue("http_emulator")
         return Store(
             partial(CosmosArtifactService, endpoint=endpoint, credential=key, database="tests")
         )
-    emulator = request.getfixturevalue("emulator")
-    if kind == "small":
-        return Store(request.getfixturevalue("connect"))
-    return Store(partial(CosmosArtifactService.embedded, emulator))
+    return Store(partial(cosmos.artifacts, _sizes=SMALL) if kind == "small" else cosmos.artifacts)
 
 
 @pytest.fixture
-async def artifact_store(request: pytest.FixtureRequest):
-    made = make_store(request)
+async def artifact_store(request: pytest.FixtureRequest, cosmos: Cosmos):
+    made = make_store(request, cosmos)
     yield made
     await made.close()
 
@@ -67,12 +59,10 @@ def service(artifact_store):
 
 
 @pytest.fixture
-async def open_artifacts(connect):
-    """`open_artifacts(**options)`: one more process on the test's own emulator, with small
-    limits."""
-    store = Store(connect)
-    yield store.open
-    await store.close()
+async def open_artifacts(connect, cosmos):
+    """`open_artifacts(**options)`: one more process on the test's store, with small limits."""
+    yield connect
+    await cosmos.close()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import logging
+import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -36,7 +36,7 @@ from tests.artifacts.processes import (
     store,
     view,
 )
-from tests.reliability.crash_matrix import FAULTS, Fault
+from tests.reliability.crash_matrix import FAULTS, Fault, quietly
 from tests.reliability.simulation import Killed, simulate
 from tests.support.figures import record
 
@@ -397,24 +397,26 @@ def _expect(holds: bool, problem: str) -> None:
         raise Broken(problem)
 
 
-def main(chosen: list[str], make: Callable[[], Any] = Stage) -> int:
-    logging.getLogger("cosmosservice").setLevel(logging.CRITICAL)
+def _all(name: str) -> list[Outcome]:
+    operation = next(each for each in OPERATIONS if each.name == name)
+    return list(outcomes(operation, FAULTS))
+
+
+def main(chosen: list[str]) -> int:
     broken: list[Outcome] = []
     count = 0
-    for operation in OPERATIONS:
-        if chosen and operation.name not in chosen:
-            continue
-        found = list(outcomes(operation, FAULTS, make))
-        answer = Counter(each.answer for each in found)
-        broken += [each for each in found if each.problem]
-        count += len(found)
-        requests = max(each.place for each in found)
-        wrong = sum(each.problem is not None for each in found)
-        print(
-            f"{operation.name}: {requests} requests, {len(found)} cases, {wrong} broken:"
-            f" {dict(answer)}",
-            flush=True,
-        )
+    names = [each.name for each in OPERATIONS if not chosen or each.name in chosen]
+    with multiprocessing.Pool(initializer=quietly) as pool:
+        for name, found in zip(names, pool.imap(_all, names), strict=True):
+            answer = Counter(each.answer for each in found)
+            broken += [each for each in found if each.problem]
+            count += len(found)
+            requests = max(each.place for each in found)
+            wrong = sum(each.problem is not None for each in found)
+            print(
+                f"{name}: {requests} requests, {len(found)} cases, {wrong} broken: {dict(answer)}",
+                flush=True,
+            )
     for each in broken:
         print(each)
     if not chosen:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from cosmos_emulator.messages import Request
 from tests.artifacts.processes import Process
-from tests.reliability.simulation import Fate, settled, simulate
+from tests.reliability.simulation import Fate, all_waiting, simulate
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class Schedule:
     async def run(self, *work: Coroutine[Any, Any, T]) -> list[T]:
         tasks = [asyncio.ensure_future(each) for each in work]
         while not all(task.done() for task in tasks):
-            await settled()
+            await all_waiting()
             self._held = [each for each in self._held if not each[1].cancelled()]
             if not self._held:
                 await asyncio.sleep(0.001)  # a process pauses

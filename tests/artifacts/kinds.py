@@ -5,7 +5,6 @@ A store opens any number of services on the same data, like several processes.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from google.genai import types
 
 from cosmosservice.artifacts.stores import Sizes
 from tests.support.adk import ADK
+from tests.support.stores import cosmos_kinds, on_endpoint
 
 MODERN = "modern"
 """What ADK's own services do since 2.x; ours does it on every version."""
@@ -28,6 +28,8 @@ EXACT = "exact"
 
 DURABLE = "durable"
 """Several processes, versions without gaps, values of any size."""
+
+EVERYTHING = MODERN, REFERENCES, EXACT, DURABLE
 
 # A thousandth of the real sizes: the same requests, with less data.
 SMALL = Sizes(header=16, inline=256, piece=384, blob_piece=1024)
@@ -59,13 +61,13 @@ class Store:
 
 def kinds() -> list[Kind]:
     modern = {MODERN} if ADK >= (2, 13) else set()
-    ours = ["embedded", "small", "http"] + (
-        ["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else []
-    )
+    ours = [Kind(name, frozenset(EVERYTHING)) for name in cosmos_kinds("small")]
+    if on_endpoint():
+        return [*ours, Kind("small", frozenset(EVERYTHING))]
     return [
         Kind("in_memory", frozenset(modern | {REFERENCES, EXACT})),
         Kind("file", frozenset(modern)),
-        *(Kind(name, frozenset({MODERN, REFERENCES, EXACT, DURABLE})) for name in ours),
+        *ours,
     ]
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import threading
+import time
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +12,8 @@ from cosmosservice import CosmosArtifactService, CosmosSessionService
 from cosmosservice.artifacts.stores import Sizes
 from tests.artifacts.kinds import SMALL
 from tests.reliability.guarantees import _everything
-from tests.reliability.simulation import Wire, _SharedLoop
+from tests.reliability.simulation import SharedLoop, Wire, content_after
+from tests.support.cosmos import Cosmos
 
 WHO = {"app_name": "app", "user_id": "ann"}
 THIS = WHO | {"session_id": "s"}
@@ -23,22 +23,16 @@ View = dict[str, list[bytes]]  # names, and the payloads of their versions
 
 def store() -> Emulator:
     """An emulator with empty containers."""
-    emulator = Emulator()
-    emulator._storage._connection.deserialize(_empty_store())
-    return emulator
+    return Emulator.load(_empty_store())
 
 
 @lru_cache(maxsize=1)
 def _empty_store() -> bytes:
-    async def open_and_close(emulator: Emulator) -> None:
+    async def open_containers(emulator: Emulator) -> None:
         await CosmosArtifactService.embedded(emulator).list_artifact_keys(**THIS)
         await CosmosSessionService.embedded(emulator).list_sessions(**WHO)
 
-    with Emulator() as emulator:
-        worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
-        worker.start()
-        worker.join()
-        return emulator._storage._connection.serialize()
+    return content_after(open_containers)
 
 
 class Process:
@@ -55,7 +49,7 @@ class Process:
         )
         account = self.service._account
         self.sessions = CosmosSessionService(account=account)
-        account._io = _SharedLoop(account._io._new_host)
+        account.executor = SharedLoop(account.executor.new_resources)
 
     def kill(self) -> None:
         self.wire.dead = True
@@ -77,34 +71,39 @@ async def view(service: CosmosArtifactService) -> View:
     return seen
 
 
-def documents(emulator: Emulator, kind: str | None = None) -> list[dict[str, Any]]:
+def documents(store: Emulator | Cosmos, kind: str | None = None) -> list[dict[str, Any]]:
     """The documents that have not expired."""
-    now = emulator.clock.now()
-    found = sorted(_everything(emulator), key=lambda each: each["id"])
+    emulator = store.emulator if isinstance(store, Cosmos) else store
+    if emulator is None:
+        assert isinstance(store, Cosmos)
+        now, everything = time.time(), store.documents("artifact_container", "scope").all()
+    else:
+        now, everything = emulator.clock.now(), list(_everything(emulator))
+    found = sorted(everything, key=lambda each: each["id"])
     alive = [each for each in found if each["_ts"] + each.get("ttl", now) > now]
     return [each for each in alive if kind in (None, each["document_type"])]
 
 
-def content(emulator: Emulator) -> list[dict[str, Any]]:
+def content(store: Emulator | Cosmos) -> list[dict[str, Any]]:
     """Documents that still have content."""
     return [
         each
-        for each in documents(emulator)
+        for each in documents(store)
         if each["document_type"] not in ("stub", "tombstone") and each.get("status") != "removed"
     ]
 
 
-def garbage(emulator: Emulator) -> list[str]:
+def garbage(store: Emulator | Cosmos) -> list[str]:
     """Unused data: payloads, pieces, unfinished deletions."""
-    found = documents(emulator)
+    found = documents(store)
     versions = [each for each in found if each["document_type"] == "version"]
     ends: dict[str, str] = {}
     for each in found:
         if each["document_type"] == "tombstone":
             ends[each["id"].partition(".")[0]] = each["id"]
     used = {each["payload"]["upload"] for each in versions if "payload" in each}
-    described = {each["place"] for each in found if "place" in each}
-    headers = {each["place"] for each in found if each["document_type"] == "header"}
+    described = {each["entry"] for each in found if "entry" in each}
+    headers = {each["entry"] for each in found if each["document_type"] == "header"}
     uploads = [each for each in found if each["document_type"] == "upload"]
     owned = used | {each["upload"] for each in uploads if each["status"] == "uploading"}
     left = []
@@ -120,7 +119,7 @@ def garbage(emulator: Emulator) -> list[str]:
             left.append("dead version")
         elif kind == "version" and each["id"][1:] not in described:
             left.append("version without a header")
-    large = {each["id"][1:] for each in versions if "place" not in each}
+    large = {each["id"][1:] for each in versions if "entry" not in each}
     left += ["header without its version"] * len(headers - large)
     return left
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 
 import pytest
@@ -68,10 +69,10 @@ async def test_bytes_come_back_as_they_were(service, who, size):
 
 
 @pytest.mark.claims(EXACT)
-@pytest.mark.parametrize("size", [1, 16, 17, 256, 257, 2000])
-async def test_text_comes_back_as_text(service, who, size):
-    await save(service, who, part=text("é" * size))
-    assert await load(service, who) == text("é" * size)
+async def test_text_comes_back_as_text(service, who):
+    for size in (1, 16, 17, 256, 257, 2000):
+        await save(service, who, part=text("é" * size))
+        assert await load(service, who) == text("é" * size)
 
 
 @pytest.mark.claims(EXACT, MODERN)
@@ -259,10 +260,11 @@ async def test_a_reference_to_nothing_loads_as_nothing(service, who):
 
 
 @pytest.mark.claims(REFERENCES, MODERN)
-@pytest.mark.parametrize("changed", ["app_name", "user_id", "session_id"])
-async def test_a_reference_out_of_its_scope_is_refused(service, who, changed):
-    with pytest.raises(InputValidationError):
-        await save(service, who, "r", part=refer(uri_of(another(who, **{changed: "x"}), "a", 0)))
+async def test_a_reference_out_of_its_scope_is_refused(service, who):
+    for changed in ("app_name", "user_id", "session_id"):
+        elsewhere = uri_of(another(who, **{changed: "x"}), "a", 0)
+        with pytest.raises(InputValidationError):
+            await save(service, who, "r", part=refer(elsewhere))
     with pytest.raises(InputValidationError):
         await save(service, who, "r", part=refer("artifact://nonsense"))
     assert await service.list_artifact_keys(**who) == []
@@ -286,9 +288,9 @@ async def test_a_reference_to_itself_ends(service, who):
 
 
 @pytest.mark.claims(MODERN)
-@pytest.mark.parametrize("name", ["..", "a/../b", "", " ", "/a", "C:a", "a\x00b", "x/users/y"])
-async def test_ids_that_would_be_other_paths_are_refused(service, who, name):
-    for field in ("app_name", "user_id", "session_id"):
+async def test_ids_that_would_be_other_paths_are_refused(service, who):
+    names = ("..", "a/../b", "", " ", "/a", "C:a", "a\x00b", "x/users/y")
+    for name, field in itertools.product(names, ("app_name", "user_id", "session_id")):
         with pytest.raises(InputValidationError):
             await save(service, another(who, **{field: name}))
 

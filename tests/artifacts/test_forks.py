@@ -12,15 +12,16 @@ from google.adk.events.event_actions import EventActions
 from cosmosservice import (
     AlreadyExistsError,
     ConfigurationError,
-    CosmosAccount,
     CosmosArtifactService,
     CosmosSessionService,
     DamagedArtifactError,
 )
+from cosmosservice.hosting.operation import Unbounded
 from tests.artifacts import processes
 from tests.artifacts.kinds import SMALL, blob, refer, text
 from tests.artifacts.processes import bytes_of
 from tests.support.adk import event
+from tests.support.cosmos import account_on
 
 APP, ANN, BOB = "app", {"app_name": "app", "user_id": "ann"}, {"app_name": "app", "user_id": "bob"}
 THIS = ANN | {"session_id": "s"}
@@ -28,15 +29,15 @@ FORK = ANN | {"session_id": "fork"}
 LARGE = bytes_of("large", 1000)
 
 
-def documents(emulator):
-    return [each for each in processes.documents(emulator) if "scope" in each]
+def documents(store):
+    return [each for each in processes.documents(store) if "scope" in each]
 
 
 class Process:
     """Sessions and artifacts on one account."""
 
-    def __init__(self, emulator, *, with_artifacts=True):
-        self.account = CosmosAccount.embedded(emulator)
+    def __init__(self, store, *, with_artifacts=True):
+        self.account = account_on(store)
         self.sessions = CosmosSessionService(account=self.account)
         self.artifacts = None
         if with_artifacts:
@@ -64,12 +65,12 @@ class Process:
 
 
 @pytest.fixture
-async def connect(emulator):
+async def connect(cosmos):
     """`connect()`: one more process."""
     opened = []
 
     def open_one(**options):
-        opened.append(Process(emulator, **options))
+        opened.append(Process(cosmos, **options))
         return opened[-1]
 
     yield open_one
@@ -142,7 +143,7 @@ async def test_references_lead_to_the_copies(connect, process):
 
 
 @pytest.mark.parametrize("size", [10, 1000])
-async def test_a_fork_for_another_user_can_load_everything(connect, process, emulator, size):
+async def test_a_fork_for_another_user_can_load_everything(connect, process, cosmos, size):
     await process.save("again", refer(get_artifact_uri(APP, "ann", "a", 0, "s")))
     await process.save("user:u", blob(bytes(size)), ANN)
     await process.save("user:gone", blob(b"gone"), ANN)
@@ -155,27 +156,27 @@ async def test_a_fork_for_another_user_can_load_everything(connect, process, emu
     assert await other.load("again", theirs) == blob(LARGE + b"\x00")
     assert await other.load("to_u", theirs) == blob(bytes(size))
     assert await other.load("to_gone", theirs) is None
-    assert "ann" not in {each.get("user_id") for each in documents(emulator)}
-    assert "users/ann" not in str(documents(emulator))
+    assert "ann" not in {each.get("user_id") for each in documents(cosmos)}
+    assert "users/ann" not in str(documents(cosmos))
 
 
-async def test_the_same_bytes_are_copied_once(process, emulator):
+async def test_the_same_bytes_are_copied_once(process, cosmos):
     await process.save("b", blob(LARGE + b"\x00"))
     await process.sessions.fork_session(**THIS, new_session_id="fork")
-    copies = [each for each in documents(emulator) if each.get("session_id") == "fork"]
+    copies = [each for each in documents(cosmos) if each.get("session_id") == "fork"]
     versions = [each for each in copies if each["document_type"] == "version"]
     uploads = {each["payload"]["upload"] for each in versions if "payload" in each}
     assert (len(uploads), len(versions)) == (2, 5)
 
 
 async def test_a_deleted_name_is_not_copied_and_a_damaged_version_stays_damaged(
-    connect, process, emulator
+    connect, process, cosmos
 ):
     await process.save("gone", blob(LARGE))
     await process.artifacts.delete_artifact(**THIS, filename="gone")
-    broken = next(each for each in documents(emulator) if each["document_type"] == "piece")
+    broken = next(each for each in documents(cosmos) if each["document_type"] == "piece")
     await process.artifacts.in_store(
-        "test", lambda store: store.container.delete(broken["id"], broken["scope"])
+        Unbounded("test"), lambda store: store.container.delete(broken["id"], broken["scope"])
     )
     await process.sessions.fork_session(**THIS, new_session_id="fork")
     other = connect()
@@ -190,17 +191,17 @@ async def test_a_deleted_name_is_not_copied_and_a_damaged_version_stays_damaged(
 
 
 async def test_the_copy_of_an_impossible_version_does_not_hide_a_newer_one(
-    connect, process, emulator
+    connect, process, cosmos
 ):
     """In the process that made the copy, too."""
 
     async def damage(store):
-        for each in documents(emulator):
+        for each in documents(cosmos):
             if each["document_type"] == "version" and each["filename"] == "a":
                 payload = each["payload"] | {"pieces": -1}
                 await store.container.replace(each | {"payload": payload}, each["_etag"])
 
-    await process.artifacts.in_store("test", damage)
+    await process.artifacts.in_store(Unbounded("test"), damage)
     await process.sessions.fork_session(**THIS, new_session_id="fork")
     fork = ANN | {"session_id": "fork"}
     with pytest.raises(DamagedArtifactError):
@@ -264,12 +265,12 @@ async def test_a_fork_whose_source_is_purged_meanwhile_leaves_no_artifact(
     assert [each for each in processes.content(emulator) if "scope" in each] == []
 
 
-async def test_artifacts_of_the_new_id_are_not_overwritten(process, emulator):
+async def test_artifacts_of_the_new_id_are_not_overwritten(process, cosmos):
     await process.save("a", text("mine"), FORK)
-    before = documents(emulator)
+    before = documents(cosmos)
     with pytest.raises(AlreadyExistsError, match="there are artifacts of a session with the new"):
         await process.sessions.fork_session(**THIS, new_session_id="fork")
-    assert documents(emulator) == before
+    assert documents(cosmos) == before
     assert await process.sessions.get_session(**FORK) is None
 
 
@@ -297,11 +298,11 @@ async def test_a_process_without_an_artifact_service_copies_artifacts_too(connec
 
 
 async def test_payloads_that_cannot_be_reached_are_said_before_anything_is_stored(
-    process, emulator, monkeypatch
+    process, cosmos, monkeypatch
 ):
-    changed = next(each for each in documents(emulator) if "payload" in each)
+    changed = next(each for each in documents(cosmos) if "payload" in each)
     await process.artifacts.in_store(
-        "test",
+        Unbounded("test"),
         lambda store: store.container.replace(
             changed | {"payload": changed["payload"] | {"store": "blobs"}}, changed["_etag"]
         ),

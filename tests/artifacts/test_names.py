@@ -53,18 +53,18 @@ words = st.text(max_size=6)
 @given(st.tuples(words, words, words, words), st.tuples(words, words, words, words))
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 def test_two_artifacts_share_a_document_only_if_they_are_the_same(one, two):
-    def place(ids):
+    def identity(ids):
         try:
             key = ArtifactKey.named(*ids[:3], session_id=ids[3])
         except (InputValidationError, InvalidIdError):
             return None
-        return key.partition, key.place_id(0)
+        return key.partition, key.entry_id(0)
 
     def same(ids):
         return ids[:3] if ids[2].startswith("user:") else ids
 
-    if place(one) is not None and place(two) is not None:
-        assert (place(one) == place(two)) == (same(one) == same(two))
+    if identity(one) is not None and identity(two) is not None:
+        assert (identity(one) == identity(two)) == (same(one) == same(two))
 
 
 @pytest.mark.parametrize("field", ["app_name", "user_id", "session_id", "filename"])

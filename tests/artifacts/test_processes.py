@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from cosmos_emulator import Emulator, Replicas
+from cosmos_emulator.serving import serving
 from cosmosservice import CosmosArtifactService
 from tests.artifacts.kinds import SMALL
-from tests.support.serving import serving
 
 ROOT = Path(__file__).parents[2]
 WORKER = """

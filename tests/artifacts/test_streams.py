@@ -72,26 +72,26 @@ async def test_an_object_that_is_not_a_stream_is_refused(service, emulator, who,
     assert await service.list_artifact_keys(**who) == []
 
 
-async def test_a_stream_that_breaks_leaves_nothing(service, emulator, who):
+async def test_a_stream_that_breaks_leaves_nothing(service, cosmos, who):
     async def breaking():
         yield bytes_of("x", 900)
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="disk"):
         await service.save_artifact_stream(**who, filename="f", data=breaking())
-    assert documents(emulator) == []
+    assert documents(cosmos) == []
 
 
-async def test_the_same_bytes_are_stored_once_in_a_session(service, open_artifacts, emulator, who):
+async def test_the_same_bytes_are_stored_once_in_a_session(service, open_artifacts, cosmos, who):
     data = bytes_of("x", 900)
     await service.save_artifact(**who, filename="a", artifact=blob(data))
     await open_artifacts().save_artifact(**who, filename="b", artifact=blob(data, "image/gif"))
     await service.save_artifact(**who, filename="a", artifact=blob(data))
-    assert len(documents(emulator, "piece")) == 3
+    assert len(documents(cosmos, "piece")) == 3
     await open_artifacts().save_artifact_stream(**who, filename="c", data=in_parts(data, 77))
-    assert len(documents(emulator, "piece")) == 6  # a stream has been sent when it is known
-    assert documents(emulator, "upload") == []
-    assert garbage(emulator) == []
+    assert len(documents(cosmos, "piece")) == 6  # a stream has been sent when it is known
+    assert documents(cosmos, "upload") == []
+    assert garbage(cosmos) == []
 
 
 async def test_bytes_that_are_deleted_while_they_are_saved_again_are_stored_again(

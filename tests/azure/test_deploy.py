@@ -11,6 +11,7 @@ import yaml
 from cosmosservice.account.settings import Settings
 from cosmosservice.cli import provision
 from cosmosservice.containers import CONTAINERS
+from cosmosservice.memory.definition import with_vectors
 from cosmosservice.sessions.store.documents import EVENTS_CONTAINER, SESSIONS_CONTAINER
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,7 @@ def test_containers_json_is_what_the_code_creates():
     ("name", "definition"), [("sessions", SESSIONS_CONTAINER), ("events", EVENTS_CONTAINER)]
 )
 def test_containers_json_has_partition_key_indexing_and_ttl(name, definition):
-    deployed = json.loads((ROOT / "deploy/containers.json").read_text())[name]
+    deployed = json.loads((ROOT / "deploy/containers.json").read_text())["plain"][name]
     assert deployed == {
         "partitionKey": {"paths": [definition.partition_key], "kind": "Hash", "version": 2},
         "indexingPolicy": definition.indexing_policy,
@@ -42,10 +43,10 @@ def test_containers_json_has_partition_key_indexing_and_ttl(name, definition):
 
 
 def test_every_container_is_deployed_under_its_default_name():
-    deployed = json.loads((ROOT / "deploy/containers.json").read_text())
+    deployed = json.loads((ROOT / "deploy/containers.json").read_text())["plain"]
     assert set(deployed) == {each.default_name for each in CONTAINERS}
     assert "loadJsonContent('containers.json')" in DATABASE
-    assert "for each in items(containers)" in DATABASE
+    assert "for each in items(containers.plain)" in DATABASE
 
 
 def test_bicep_has_one_write_region():
@@ -96,10 +97,88 @@ def test_printed_az_commands_name_the_same_things():
     assert option(role, "--scope") == "/dbs/o'brien"
 
 
-def test_workflow_runs_make_targets_that_exist():
-    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+def test_containers_json_has_what_vectors_need():
+    found = json.loads((ROOT / "deploy/containers.json").read_text())
+    wanted = with_vectors(768)
+    memories = found["plain"]["memories"] | {
+        "indexingPolicy": found["vectors"]["indexingPolicy"],
+        "vectorEmbeddingPolicy": {
+            "vectorEmbeddings": [found["vectors"]["vectorEmbedding"] | {"dimensions": 768}]
+        },
+    }
+    assert memories == wanted.properties
+
+
+def test_vectors_have_throughput_of_their_own_and_their_capability():
+    """Azure refuses a vector policy on a container that shares the throughput of its database."""
+    assert "options: each.key == 'memories' ? memoryOptions : {}" in DATABASE
+    assert "vectorDimensions > 0 ? [{ name: 'EnableNoSQLVectorSearch' }] : []" in MAIN
+    assert "serverless ? [{ name: 'EnableServerless' }] : []" in MAIN
+
+
+def test_printed_az_commands_and_bicep_create_vectors_on_request():
+    text = provision.az_commands(SETTINGS, vectors=768)
+    (line,) = [shlex.split(each) for each in text.splitlines() if "--vector-embeddings" in each]
+    policy = json.loads(line[line.index("--vector-embeddings") + 1])
+    assert policy == with_vectors(768).vector_embedding_policy
+    assert json.loads(line[line.index("--idx") + 1]) == with_vectors(768).indexing_policy
+    assert "param vectorDimensions int = 768\n" in provision.bicep(SETTINGS, vectors=768)
+    assert "param vectorDimensions int = 0\n" in provision.bicep(SETTINGS)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "deploy").glob("*.bicep")), ids=lambda p: p.name)
+def test_modules_are_given_parameters_that_they_declare_and_all_that_have_no_default(path):
+    text = path.read_text()
+    for file, given in re.findall(
+        r"^module \w+ '(.+?)' = \{.*?params: \{(.*?)\n  \}", text, re.M | re.S
+    ):
+        module = (ROOT / "deploy" / file).read_text()
+        declared = dict(re.findall(r"^param (\w+) [\w\[\]]+( =)?", module, re.M))
+        names = set(re.findall(r"^    (\w+):", given, re.M))
+        assert names <= set(declared), file
+        assert {name for name, default in declared.items() if not default} <= names, file
+    for name, output in re.findall(r"\b(\w+)\.outputs\.(\w+)", text):
+        file = re.search(rf"^module {name} '(.+?)'", text, re.M)[1]
+        assert f"output {output} " in (ROOT / "deploy" / file).read_text()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "deploy").glob("*.bicep")), ids=lambda p: p.name)
+def test_role_assignments_are_made_one_after_the_other_and_say_for_what(path):
+    text = path.read_text()
+    for kind, loop in re.findall(
+        r"(@batchSize\(1\)\n)?resource \w+ '[^']*[rR]oleAssignments@[^']*' = (\[for)?", text
+    ):
+        assert bool(kind) == bool(loop)
+    roles = re.findall(r"Microsoft.Authorization/roleAssignments@.*?\n\}", text, re.S)
+    assert all("principalType" in each for each in roles)
+
+
+def test_azd_deploys_the_agent_from_files_that_exist():
+    project = yaml.safe_load((ROOT / "azure.yaml").read_text())
+    assert (ROOT / project["infra"]["path"] / (project["infra"]["module"] + ".bicep")).exists()
+    agent = project["services"]["agent"]
+    dockerfile = (ROOT / agent["docker"]["path"]).read_text()
+    for path in re.findall(r"^COPY (?!--)(\S+)", dockerfile, re.M):
+        assert (ROOT / path).exists()
+    template = (ROOT / "deploy/azd.bicep").read_text()
+    given = json.loads((ROOT / "deploy/azd.parameters.json").read_text())["parameters"]
+    assert set(given) <= set(re.findall(r"^param (\w+)", template, re.M))
+    assert "'azd-service-name': 'agent'" in (ROOT / "deploy/agent-app.bicep").read_text()
+    assert "AZURE_CONTAINER_REGISTRY_ENDPOINT" in template  # where azd pushes
+
+
+def test_the_workflow_compiles_every_template():
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    for name in ("azd", "main", "storage"):  # and the modules that they name
+        assert f"az bicep build --file deploy/{name}.bicep" in workflow
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "weekly.yml"])
+def test_workflow_runs_make_targets_that_exist(name):
+    workflow = yaml.safe_load((ROOT / ".github/workflows" / name).read_text())
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for job in workflow["jobs"].values():
+        assert set(job.get("strategy", {}).get("matrix", {}).get("target", [])) <= targets
         for step in job["steps"]:
-            if step.get("run", "").startswith("make "):
+            if step.get("run", "").startswith("make ") and "matrix." not in step["run"]:
                 assert set(step["run"].split()[1:]) <= targets

@@ -33,5 +33,5 @@ def test_parameters_are_those_of_the_bicep_file():
 
 
 def test_files_that_it_names_exist():
-    for path in re.findall(r"(?:deploy|examples)/[\w./]+", GUIDE):
+    for path in re.findall(r"(?:deploy|examples|tests)/[\w./-]+", GUIDE):
         assert (ROOT / path.rstrip(".")).exists(), path

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
@@ -28,7 +27,7 @@ from tests.artifacts import crash_matrix as matrix
 from tests.artifacts.crash_matrix import FAULTS, OPERATIONS, Operation, Outcome
 from tests.artifacts.processes import Process, documents, store
 from tests.blobs.azurite import Azurite, running
-from tests.reliability.crash_matrix import Fault
+from tests.reliability.crash_matrix import Fault, quietly
 from tests.reliability.simulation import Killed
 from tests.support.figures import record
 
@@ -164,7 +163,7 @@ def outcomes(operation: Operation, azurite: Azurite) -> Iterator[Outcome]:
 
 
 def main(arguments: list[str]) -> int:
-    logging.getLogger("cosmosservice").setLevel(logging.CRITICAL)
+    quietly()
     broken = count = 0
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as azurite:
         for operation in OPERATIONS:

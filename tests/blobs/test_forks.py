@@ -6,6 +6,7 @@ import pytest
 
 from cosmosservice import CosmosSessionService, DamagedArtifactError
 from cosmosservice.artifacts.keys import Scope
+from cosmosservice.hosting.operation import Unbounded
 from tests.artifacts.kinds import blob
 from tests.artifacts.processes import bytes_of
 
@@ -53,7 +54,7 @@ async def test_a_copy_that_is_there_is_not_made_again(service, container):
             await bodies.copy(source, "one", target, "two", [len(LARGE)])
         return await bodies.get(target, "two", 0, 0, len(LARGE))
 
-    assert await service.in_store("test", copy) == LARGE
+    assert await service.in_store(Unbounded("test"), copy) == LARGE
 
 
 async def test_a_blob_that_is_missing_is_missing_in_the_fork_too(service, container):

@@ -28,6 +28,13 @@ def test_put_says_the_version(command, saved):
     assert "Saved as version 3." in command("artifacts", "put", *WHERE, "tea.png").err
 
 
+def test_the_id_of_a_session_is_enough(command, saved, conversation):
+    alone = command("artifacts", "list", "--session", "first")
+    assert alone.out == command("artifacts", "list", *WHERE).out != ""
+    assert "Name a --session" in command("artifacts", "list").err
+    assert "no session 'other'" in command("artifacts", "list", "--session", "other").err
+
+
 def test_list_shows_names_versions_and_types(command, saved):
     shown = command("artifacts", "list", *WHERE).out
     assert [line.split()[:3] for line in shown.splitlines()[1:]] == [

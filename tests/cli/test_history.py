@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 NAME = ("--app", "shop", "--user", "ada", "first")
 
 
@@ -31,19 +33,32 @@ def test_diff_shows_what_changed_in_state(command, conversation):
     assert shown.code == 0
     assert "- cart = []" in shown.out
     assert "+ cart = " in shown.out
-    (line,) = [
+    lines = [
         json.loads(each)
         for each in command("sessions", "diff", *NAME, "0", "2", "--json").out.splitlines()
     ]
-    assert (line["key"], line["before"]) == ("cart", [])
+    assert {"key": "cart", "before": [], "after": ["tea"]} in lines
     assert "same" in command("sessions", "diff", *NAME, "1", "1").err
 
 
-def test_an_unknown_point_is_reported_in_one_line(command, conversation):
-    shown = command("sessions", "diff", *NAME, "0", "99")
-    assert shown.code == 1
-    assert "there is no such point" in shown.err
-    assert "Traceback" not in shown.err
+def test_diff_shows_the_user_and_app_values_that_the_session_set(command, conversation):
+    shown = command("sessions", "diff", *NAME, "1", "2").out
+    assert "+ user:name = " in shown
+    assert "+ app:open = " in shown
+    assert "- user:name = " in command("sessions", "diff", *NAME, "2", "1").out
+
+
+@pytest.mark.parametrize(
+    ("point", "reason"),
+    [("99", "Revision 99 is not one of the session's: 0 to 2."), ("yesterday", "'yesterday'")],
+)
+def test_an_unknown_point_is_answered_with_what_a_point_is(command, conversation, point, reason):
+    for words in (("diff", *NAME, "0", point), ("show", *NAME, "--at", point)):
+        shown = command("sessions", *words)
+        assert shown.code == 1
+        assert reason in shown.err
+        assert "A point is a revision" in shown.err
+        assert "get_session_at" not in shown.err
 
 
 def test_fork_prints_the_id_of_the_new_session(command, conversation):

@@ -11,6 +11,7 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosSessionService
 from cosmosservice.cli.migrate import Migration
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.importing import Importer
 from tests.cli.conftest import said
 from tests.support.raw import raw_client, raw_store
@@ -117,7 +118,7 @@ def test_copy_that_was_cut_short_goes_on_where_it_stopped(command, source):
                 await importer.copy(session)
 
             with pytest.raises(ConnectionError):
-                await service.in_store("import", begin)
+                await service.in_store(Unbounded("import"), begin)
 
     asyncio.run(half())
     done = command("migrate", SOURCE, TARGET)

@@ -5,12 +5,21 @@ import json
 import re
 
 import pytest
+from google.adk.memory.memory_entry import MemoryEntry
+from google.genai import types
 
-from cosmosservice import CosmosSessionService
+from cosmosservice import (
+    CosmosAccount,
+    CosmosArtifactService,
+    CosmosMemoryService,
+    CosmosSessionService,
+)
 from cosmosservice.cli import console, moving, session_work
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.store.keys import SessionKey
 from tests.cli.conftest import said
 
+CONTENT = types.Content(role="user", parts=[types.Part(text="likes tea")])
 FIRST = ("--app", "shop", "--user", "ada", "first")
 
 
@@ -117,7 +126,7 @@ def test_list_for_scripts(command, conversation):
     shown = command("sessions", "list", "--app", "shop", "--user", "ada", "--json")
     (line,) = shown.out.splitlines()
     found = json.loads(line)
-    assert (found["session_id"], found["records"]) == ("first", 2)
+    assert (found["session_id"], found["events"]) == ("first", 2)
     assert found["last_update_time"] == 101.5
 
 
@@ -169,6 +178,48 @@ def test_exported_sessions_come_back_equal(command, conversation, folder):
     assert after.last_update_time == before.last_update_time
 
 
+def test_export_takes_deleted_sessions_memories_and_artifacts_along(command, conversation, folder):
+    async def more():
+        async with CosmosAccount.embedded("store.db") as account:
+            memory = CosmosMemoryService(account=account)
+            artifacts = CosmosArtifactService(account=account)
+            sessions = CosmosSessionService(account=account)
+            who = {"app_name": "shop", "user_id": "ada"}
+            first = await sessions.get_session(**who, session_id="first")
+            await memory.add_session_to_memory(first)
+            large = types.Content(role="user", parts=[types.Part(text="tea " * 4_000)])
+            await memory.add_memory(**who, memories=[MemoryEntry(id="m", content=large)])
+            for name, session_id in (("a.bin", "first"), ("user:b.txt", None)):
+                for data in (b"\x00\xff\xfe", b"\xfb\xef" * 9_000):
+                    blob = types.Blob(mime_type="application/x-tea", data=data)
+                    await artifacts.save_artifact(
+                        **who,
+                        session_id=session_id,
+                        filename=name,
+                        artifact=types.Part(inline_data=blob),
+                        custom_metadata={"of": len(data)},
+                    )
+            gone = await sessions.create_session(**who, session_id="gone", state={"k": 1})
+            await sessions.append_event(gone, said("Bye", timestamp=90.0))
+            await sessions.delete_session(**who, session_id="gone")
+
+    asyncio.run(more())
+    also = [word for kind in ("deleted", "memories", "artifacts") for word in ("--with", kind)]
+    copy = ("--uri", "cosmosdb://embedded/copy.db")
+    done = command("sessions", "export", *also, "-o", "all.jsonl")
+    assert "1 session, 1 deleted session, 3 memories, 4 versions of artifacts written." in done.err
+    for text in ("copied", "already there"):
+        done = command("sessions", "import", "all.jsonl", *copy)
+        assert (done.code, text in done.out) == (0, True), done.err
+    assert '"gone"' in command("sessions", "list", "--deleted", "--json", *copy).out
+    found = command("memory", "search", "--app", "shop", "--user", "ada", "tea", "--json", *copy)
+    times = [json.loads(line)["timestamp"] for line in found.out.splitlines()]
+    assert len(times) == 2
+    assert 100.0 in times  # seconds, as everywhere
+    command("sessions", "export", *also, "-o", "again.jsonl", *copy)
+    assert folder.joinpath("again.jsonl").read_bytes() == folder.joinpath("all.jsonl").read_bytes()
+
+
 def test_export_goes_to_standard_output(command, conversation):
     lines = command("sessions", "export", "--app", "shop", "--session", "first").out.splitlines()
     assert json.loads(lines[0]) == {"format": "cosmosservice-sessions", "version": 1}
@@ -196,7 +247,7 @@ def test_delete(command, conversation):
     assert stored() is None
     assert command("sessions", "list", "--json").out == ""
     (gone,) = command("sessions", "list", "--deleted", "--json").out.splitlines()
-    assert json.loads(gone)["records"] == 3  # two events and the tombstone
+    assert json.loads(gone)["events"] == 2
     assert command("sessions", "delete", *FIRST).code == 1
 
 
@@ -269,10 +320,44 @@ def test_purge_erases_all_of_a_user(command, conversation):
     assert asyncio.run(state()) == {}
 
 
+def test_purge_erases_a_person_in_every_app_after_showing_what_there_is(command, conversation):
+    async def elsewhere():
+        async with CosmosAccount.embedded("store.db") as account:
+            memory = CosmosMemoryService(account=account)
+            artifacts = CosmosArtifactService(account=account)
+            for user in ("ada", "eve"):
+                names = {"app_name": "notes", "user_id": user}
+                await memory.add_memory(**names, memories=[MemoryEntry(content=CONTENT)])
+                names = {"app_name": "files", "user_id": user, "session_id": "s"}
+                await artifacts.save_artifact(
+                    **names, filename="a.txt", artifact=types.Part(text="a")
+                )
+
+    asyncio.run(elsewhere())
+    person = ("sessions", "purge", "--user", "ada", "--all-apps")
+    asked = command(*person, input="n\n")
+    assert [line.strip() for line in asked.err.splitlines()[:4]] == [
+        "Of user 'ada' there is:",
+        "app 'files': 0 sessions, 0 memories, 1 artifact",
+        "app 'notes': 0 sessions, 1 memory, 0 artifacts",
+        "app 'shop': 1 session, 0 memories, 0 artifacts",
+    ]
+    assert "Erase all of user 'ada' in 3 apps, with the user's state, for good?" in asked.err
+    assert stored() is not None
+    assert "Erased: 1 session, " in command(*person, "--yes").err
+    assert stored() is None
+    assert "nothing to erase" in command(*person, input="y\n").err
+    left = command("sessions", "purge", "--user", "eve", "--all-apps", input="n\n").err
+    assert "app 'notes': 0 sessions, 1 memory" in left
+    assert "app 'files': 0 sessions, 0 memories, 1 artifact" in left
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         (),
+        ("--all-apps",),
+        ("--all-apps", "--user", "ada", "--app", "shop"),
         ("--all",),
         ("--all", "--app", "shop"),
         ("first", "--deleted"),
@@ -302,7 +387,7 @@ def test_repair_says_which_event_is_missing(command, conversation):
                     key.event_id(first.seq, first.incarnation), key.session_id
                 )
 
-            await service.in_store("test", lose)
+            await service.in_store(Unbounded("test"), lose)
 
     asyncio.run(lose_the_first_event())
     shown = command("sessions", "repair", *FIRST)
@@ -327,7 +412,7 @@ def test_repair_continues_without_a_lost_body_only_on_request(command, conversat
 
     async def inside(work):
         async with CosmosSessionService.embedded("store.db") as service:
-            return await service.in_store("test", work)
+            return await service.in_store(Unbounded("test"), work)
 
     asyncio.run(inside(lose_a_body))
     for options, reached in (((), 0), (("--accept-loss",), 2)):
@@ -398,7 +483,7 @@ def test_list_on_a_narrow_terminal_breaks_no_id(command, conversation, monkeypat
     )
     monkeypatch.setenv("COLUMNS", "40")
     narrow = re.sub(r"\x1b\[[\d;]*m", "", command("sessions", "list").out)
-    assert narrow == "first  1970-01-01\n  Tea, please\n  shop / ada  2 records\n"
+    assert narrow == "first  1970-01-01\n  Tea, please\n  shop / ada  2 events\n"
 
 
 def test_an_interrupted_purge_says_how_far_it_got(command, conversation, monkeypatch):
@@ -456,3 +541,32 @@ def test_any_other_command_that_is_interrupted_ends_with_130(command, conversati
     done = command("sessions", "delete", "first")
     assert done.code == 130
     assert "Interrupted." in done.err
+
+
+def test_times_in_json_are_seconds_and_nothing_internal_is_printed(command, conversation):
+    (line,) = command("sessions", "list", "--json").out.splitlines()
+    found = json.loads(line)
+    assert isinstance(found["create_time"], float)
+    assert found["last_update_time"] == 101.5
+    assert sorted(found) == sorted(
+        ["app_name", "user_id", "session_id", "title", "events", "create_time", "last_update_time"]
+    )
+
+
+def test_a_restored_session_and_a_fork_have_as_many_events_as_before(command, conversation):
+    command("sessions", "delete", "first")
+    command("sessions", "restore", "first")
+    command("sessions", "fork", "first", "--new-session", "second")
+    lines = map(json.loads, command("sessions", "list", "--json").out.splitlines())
+    assert {each["session_id"]: each["events"] for each in lines} == {"first": 2, "second": 2}
+
+
+def test_the_shell_completes_ids_of_sessions(command, conversation):
+    def completed(*words):
+        given = {"_COSMOSSERVICE_COMPLETE": "bash_complete", "COMP_CWORD": str(len(words))}
+        line = {"COMP_WORDS": " ".join(("cosmosservice", *words))}
+        return command(prog_name="cosmosservice", env=given | line).out.split()
+
+    assert completed("sessions", "show", "fi") == ["plain,first"]
+    assert completed("artifacts", "list", "--session", "f") == ["plain,first"]
+    assert completed("sessions", "show", "other") == []

@@ -5,6 +5,8 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,12 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.cosmos import PartitionKey
 
 from cosmos_emulator import Emulator
+from cosmos_emulator.serving import serving
 from cosmosservice import cli as package
+from cosmosservice.account.refusals import Refusal
 from cosmosservice.cli import versions
+from tests.service.test_refusals import ANSWERS
 from tests.support.raw import raw_client
-from tests.support.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -55,9 +59,15 @@ def test_doctor_says_of_an_embedded_file_that_containers_are_created_at_their_fi
     memories = findings(shown)["container memories"]
     assert memories["status"] == "warn"
     assert memories["found"] == "the file has no container 'memories' yet"
-    assert memories["advice"].startswith("The service creates it at its first use.")
+    assert memories["advice"].startswith("The services create their containers at the first use.")
     for word in ("Entra", "Bicep", "deploy"):
         assert word not in shown.out
+
+
+def test_doctor_gives_the_same_advice_once(command, conversation):
+    shown = command("doctor").out
+    assert shown.count("no container") == 2
+    assert shown.count("`cosmosservice init`") == 1
 
 
 def test_doctor_says_of_an_account_how_containers_are_created(command, monkeypatch):
@@ -137,7 +147,10 @@ def test_init_update_says_what_cannot_be_changed(command):
         client.create_database("adk").create_container("sessions", PartitionKey("/id"))
     shown = command("init", "--update")
     assert shown.code == 2
-    assert "has the partition key /id; the service needs /user_id, which is fixed" in shown.err
+    assert (
+        "has the partition key /id; the service needs /user_id of version 2, which is fixed"
+        in shown.err
+    )
 
 
 def test_init_prints_how_to_update(command):
@@ -159,6 +172,38 @@ def test_doctor_says_when_nobody_answers(command, monkeypatch):
     )
     assert "firewall" in findings(shown)["connection"]["advice"]
     assert "c2VjcmV0" not in shown.out + shown.err
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [Refusal.CLOCK, Refusal.FIREWALL, Refusal.ROLE, Refusal.KEY],
+    ids=lambda each: each.name,
+)
+def test_doctor_tells_the_refusals_of_azure_apart(command, monkeypatch, reason):
+    status, text = ANSWERS[reason]
+
+    class Azure(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps({"code": "Refused", "message": text}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Nothing is printed."""
+
+    monkeypatch.setenv("COSMOSDB_KEY", "c2VjcmV0")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Azure) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        uri = f"cosmosdb://127.0.0.1:{server.server_port}/adk?protocol=http"
+        shown = command("doctor", "--json", "--uri", uri)
+        server.shutdown()
+    assert shown.code == 1
+    assert findings(shown)["connection"]["advice"] == reason.advice
+    assert text.split(".")[0] in findings(shown)["connection"]["found"]
+    assert "c2VjcmV0" not in shown.out + shown.err
+    assert "ada@example.com" not in shown.out + shown.err
 
 
 def test_doctor_says_how_to_get_an_identity(command, monkeypatch):
@@ -212,7 +257,8 @@ def test_init_agent_writes_the_file_once(command, folder, options):
     folder.joinpath("agents").mkdir()
     made = command("init-agent", "agents", *options)
     assert made.code == 0
-    assert made.out.startswith("adk web --session_service_uri=cosmosdb://embedded/sessions.db ")
+    uri = "cosmosdb://embedded/sessions.db?remember=true"
+    assert made.out.startswith(f"adk web '--session_service_uri={uri}' ")
     assert made.out.endswith(" agents\n")
     text = folder.joinpath("agents", name).read_text()
     assert "cosmosservice.adk" in text
@@ -242,7 +288,7 @@ def test_init_agent_in_the_folder_of_one_agent_says_adk_run(command, folder):
     printed = command("init-agent", "my agent").out
     uri = "cosmosdb://embedded/sessions.db"
     assert printed == (
-        f"adk run --session_service_uri={uri} --memory_service_uri={uri}"
+        f"adk run '--session_service_uri={uri}?remember=true' --memory_service_uri={uri}"
         f" --artifact_service_uri={uri} 'my agent'\n"
     )
 
@@ -263,6 +309,7 @@ def test_bench_measures_time_and_request_units(command):
     }
     assert all(row["request_units"] > 0 for row in rows)
     assert command("sessions", "list", "--json").out == ""
+    assert command("sessions", "list", "--deleted", "--json").out == ""
 
 
 def test_bench_beside_peers_is_the_repositorys_benchmark(command, monkeypatch):
@@ -322,7 +369,8 @@ def test_without_click_the_message_says_what_to_install(monkeypatch):
 
 def test_an_adk_that_is_too_old_to_start_with_is_named(monkeypatch):
     monkeypatch.setattr(versions, "version", lambda name: "0.1")
-    monkeypatch.delitem(sys.modules, "cosmosservice.cli.commands", raising=False)
+    for name in ("commands", "setup"):
+        monkeypatch.delitem(sys.modules, f"cosmosservice.cli.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "cosmosservice.containers", None)
     with pytest.raises(SystemExit, match=r"google-adk 0\.1, .* not supported\. pip install '"):
         package.main()

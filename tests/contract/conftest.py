@@ -15,9 +15,9 @@ from functools import partial
 
 import pytest
 
-from cosmos_emulator import Emulator
 from cosmosservice import CosmosAccount, CosmosSessionService
 from tests.support.adk import ADK
+from tests.support.cosmos import Cosmos
 from tests.support.stores import CosmosStore, MemoryStore, Store, kinds
 
 # It compares with ADK's in-memory service, which fulfils the whole contract only since 2.x.
@@ -34,21 +34,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("sync_store", loopless, indirect=True)
 
 
-def make_store(request: pytest.FixtureRequest) -> Store:
+def make_store(request: pytest.FixtureRequest, cosmos: Cosmos) -> Store:
     if request.param == "in_memory":
         return MemoryStore()
-    return CosmosStore(request.getfixturevalue(f"connect_{request.param}"))
+    if request.param == "http":
+        return CosmosStore(request.getfixturevalue("connect_http"))
+    return CosmosStore(cosmos.sessions)
 
 
 @pytest.fixture
-async def store(request: pytest.FixtureRequest, emulator: Emulator):
+def shares_containers() -> bool:
+    return True  # each test has an app of its own
+
+
+@pytest.fixture
+async def store(request: pytest.FixtureRequest, cosmos: Cosmos):
     """One of the stores."""
     async with contextlib.AsyncExitStack() as stack:
         if request.param == "block":  # one account on the test's own event loop
-            account = await stack.enter_async_context(CosmosAccount.embedded(emulator))
+            account = await stack.enter_async_context(cosmos.account())
             made: Store = CosmosStore(partial(CosmosSessionService, account=account))
         else:
-            made = make_store(request)
+            made = make_store(request, cosmos)
         stack.push_async_callback(made.close)
         yield made
 
@@ -68,9 +75,9 @@ def connect_http(shared_account: CosmosAccount) -> Callable[..., CosmosSessionSe
 
 
 @pytest.fixture
-def sync_store(request: pytest.FixtureRequest):
+def sync_store(request: pytest.FixtureRequest, cosmos: Cosmos):
     """One of the stores, for tests that make and end their own event loops."""
-    made = make_store(request)
+    made = make_store(request, cosmos)
     yield made
     asyncio.run(made.close())
 

@@ -12,6 +12,7 @@ import pytest
 
 from cosmos_emulator import Emulator, Replicas
 from cosmosservice import AlreadyExistsError, CosmosSessionService
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.store.keys import SessionKey
 from tests.support.adk import event, texts
 from tests.support.stores import DURABLE, CosmosStore
@@ -76,7 +77,9 @@ async def a_rebuild(store, who, session):
     await writer.catch_up()
     await writer.get_session(**who, session_id=session.id)
     await writer.flush()
-    await writer.in_store("test", remove_document(SessionKey.of(**who, session_id=session.id)))
+    await writer.in_store(
+        Unbounded("test"), remove_document(SessionKey.of(**who, session_id=session.id))
+    )
     assert (await store.open().repair_session(**who, session_id=session.id)).rebuilt
     reader = store.open()
     await reader.catch_up()

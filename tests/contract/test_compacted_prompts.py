@@ -1,24 +1,28 @@
-"""The prompt is the same with and without the events that summaries cover."""
+"""The prompt is the same with and without the events that summaries cover.
+
+python -m tests.contract.test_compacted_prompts [--histories N] [--first N]
+"""
 
 from __future__ import annotations
 
+import argparse
 import logging
-import os
+import multiprocessing
 import random
+import sys
 
 import pytest
 from google.adk.events import Event
 
 from cosmosservice.data_converters import event_to_fields, to_json
 from cosmosservice.sessions.store import compaction
-from cosmosservice.sessions.store.compaction import Loading, advanced, fits, is_turning
+from cosmosservice.sessions.store.compaction import Loading, advanced, fits, may_change_loading
 from cosmosservice.sessions.store.records import Record, event_record
 from tests.support.adk import event
+from tests.support.figures import record
 from tests.support.histories import History, operations, prompts
 
-# `make prompts` compares thousands.
-HISTORIES = int(os.environ.get("COMPACTED_HISTORIES", "400"))
-FIRST = int(os.environ.get("COMPACTED_FIRST", "0"))
+HISTORIES = 400  # `make prompts` compares thousands
 BLOCKS = 8
 
 
@@ -52,7 +56,7 @@ class Store:
         return self.records[self.loading.begin - 1 :]
 
     def project(self) -> None:
-        if any(is_turning(record) for record in self.records[self.loading.at :]):
+        if any(may_change_loading(record) for record in self.records[self.loading.at :]):
             self.loading = advanced(self.loading, self.named(), 1)
 
     def load(self) -> list[Event]:
@@ -64,7 +68,7 @@ class Store:
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_the_prompt_is_equal_to_the_one_with_everything_loaded(block):
-    for seed in range(FIRST + block, FIRST + HISTORIES, BLOCKS):
+    for seed in range(block, HISTORIES, BLOCKS):
         compare(seed)
 
 
@@ -159,3 +163,35 @@ def test_after_a_rewind_everything_is_loaded_until_the_next_summary():
     store.append(history.events[len(store.events) :])
     store.project()
     assert len(store.load()) < len(store.events)
+
+
+def differs(seed):
+    try:
+        compare(seed)
+    except AssertionError:
+        return seed
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tests.contract.test_compacted_prompts")
+    parser.add_argument("--histories", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first one")
+    given = parser.parse_args()
+    logging.getLogger("google_adk").setLevel(logging.ERROR)
+    seeds = range(given.first, given.first + given.histories)
+    different = []
+    with multiprocessing.Pool() as pool:
+        for count, seed in enumerate(pool.imap(differs, seeds, chunksize=20), 1):
+            if seed is not None:
+                different.append(seed)
+                print(f"history {seed} gives another prompt", flush=True)
+            if count % 1000 == 0:
+                print(f"{count:,} of {given.histories:,} histories compared", flush=True)
+    record("prompts", histories=given.histories, broken=len(different))
+    print(f"{given.histories:,} histories, {len(different)} with another prompt.")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import itertools
 import json
 
 import pytest
@@ -119,13 +120,12 @@ async def test_deleted_sessions_have_titles_and_purged_ones_leave_none(store, se
     assert await titles(service, app) == await titles(service, app, deleted=True) == []
 
 
-@pytest.mark.parametrize("limit", [1, 2, 50])
-@pytest.mark.parametrize("user", ["ann", None])
-async def test_newest_first_is_the_list_from_its_other_end(service, app, five, user, limit):
-    oldest = await listed(service, app, user, limit=limit)
-    newest = await listed(service, app, user, limit=limit, newest_first=True)
-    assert newest == oldest[::-1]
-    assert newest[0] == "s5"
+async def test_newest_first_is_the_list_from_its_other_end(service, app, five):
+    for user, limit in itertools.product(("ann", None), (1, 2, 50)):
+        oldest = await listed(service, app, user, limit=limit)
+        newest = await listed(service, app, user, limit=limit, newest_first=True)
+        assert newest == oldest[::-1]
+        assert newest[0] == "s5"
 
 
 async def test_pages_go_on_between_sessions_of_the_same_moment(service, app):
@@ -164,17 +164,17 @@ async def test_a_part_of_the_title_is_found_in_any_case(service, app, five, newe
     assert len(await listed(service, app, title="", **options)) == 4
 
 
-@pytest.mark.parametrize("title", ["*table", "table*", "%table%", "*"])
-async def test_a_wildcard_is_refused(service, app, title):
-    with pytest.raises(ValueError, match="There are no wildcards"):
-        await service.list_sessions_page(app_name=app, user_id="ann", title=title)
+async def test_a_wildcard_is_refused(service, app):
+    for title in ("*table", "table*", "%table%", "*"):
+        with pytest.raises(ValueError, match="There are no wildcards"):
+            await service.list_sessions_page(app_name=app, user_id="ann", title=title)
 
 
-@pytest.mark.parametrize("when", [datetime.datetime(2026, 1, 1), "today", float("nan"), True])
 @pytest.mark.parametrize("name", ["updated_after", "updated_before"])
-async def test_an_invalid_time_is_refused(service, app, name, when):
-    with pytest.raises(ValueError, match=name):
-        await service.list_sessions_page(app_name=app, user_id="ann", **{name: when})
+async def test_an_invalid_time_is_refused(service, app, name):
+    for when in (datetime.datetime(2026, 1, 1), "today", float("nan"), True):
+        with pytest.raises(ValueError, match=name):
+            await service.list_sessions_page(app_name=app, user_id="ann", **{name: when})
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,12 @@ async def test_a_continuation_of_another_list_is_refused(service, app, five, oth
 async def test_a_crafted_continuation_shows_nothing_of_others(service, app, five):
     this = {"app_name": app, "user_id": "ann"}
     page = await service.list_sessions_page(**this, limit=1)
-    digest, *position = json.loads(base64.urlsafe_b64decode(page.continuation))
+    digest, *sort_key = json.loads(base64.urlsafe_b64decode(page.continuation))
 
     def made(*values):
         return base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
 
-    for bad in ("", "x", "!", made(), made(*position), made(digest, "1", "ann", "s1"), made(None)):
+    for bad in ("", "x", "!", made(), made(*sort_key), made(digest, "1", "ann", "s1"), made(None)):
         with pytest.raises(ValueError, match="is not one that"):
             await service.list_sessions_page(**this, continuation=bad)
     with pytest.raises(ValueError, match="belongs to another list"):

@@ -83,6 +83,17 @@ USES = {
     "validate": lambda e: Event.model_validate(e),
     "document": event_to_fields,
     "assignment": lambda e: (setattr(e, "author", "b"), e)[1],
+    "object.__setattr__": lambda e: (object.__setattr__(e, "author", "b"), e.content, e)[2],
+    "object.__setattr__ of the id": lambda e: (object.__setattr__(e, "id", "b"), e.content, e)[2],
+    "object.__setattr__ of more": lambda e: (
+        object.__setattr__(e, "mark", 1),
+        e.author,
+        vars(e),
+    )[2],
+    "object.__setattr__, then a dump": lambda e: (
+        object.__setattr__(e, "author", "b"),
+        session_of(e).model_dump(),
+    ),
     "wrong assignment": lambda e: setattr(e, "no_such_thing", 1),
     "deletion": lambda e: (delattr(e, "author"), vars(e))[1],
     "message": lambda e: e.message if hasattr(Event, "message") else None,
@@ -144,6 +155,14 @@ def test_a_copy_is_independent():
     event.author = "changed"
     assert event.actions.state_delta == {"a": (1, None)}
     assert twin.author == "agent"
+
+
+def test_a_copy_is_independent_of_what_was_set_beneath_the_class():
+    event = lazy()
+    object.__setattr__(event, "content", types.Content(parts=[types.Part(text="set")]))
+    twin = copy.deepcopy(event)
+    event.content.parts[0].text = "changed"
+    assert twin.content.parts[0].text == "set"
 
 
 def test_threads_that_meet_at_one_event_share_it_and_lose_no_change(monkeypatch):

@@ -57,4 +57,4 @@ def test_the_tests_of_the_page_pass(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout
+    assert "8 passed" in done.stdout

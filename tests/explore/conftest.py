@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from cosmosservice import CosmosAccount, CosmosSessionService
-from cosmosservice.explore.companions import Companions
+from cosmosservice.explore.dependants import Dependants
 from cosmosservice.explore.meter import Meter
 from cosmosservice.explore.server import Explorer
 from tests.explore.support import Visitor
@@ -17,14 +17,14 @@ async def visit(emulator):
     """`visit(**options)`: serves the page on the test's own emulator, and returns its visitor."""
     async with AsyncExitStack() as stack:
 
-        async def open_page(*, companions=False, **options):
+        async def open_page(*, dependants=False, **options):
             meter = Meter()
             account = await stack.enter_async_context(
                 CosmosAccount.embedded(emulator, on_request_charge=meter.charged)
             )
             service = CosmosSessionService(account=account)
-            if companions:
-                options["companions"] = await Companions.on(account)
+            if dependants:
+                options["dependants"] = await Dependants.on(account)
             explorer = Explorer(service, meter, **options)
             address = await stack.enter_async_context(explorer.served())
             http = await stack.enter_async_context(
@@ -32,6 +32,6 @@ async def visit(emulator):
             )
             async with http.get(address) as response:
                 assert response.status == 200
-            return Visitor(http, address, explorer, service, options.get("companions"), meter)
+            return Visitor(http, address, explorer, service, options.get("dependants"), meter)
 
         yield open_page

@@ -15,7 +15,7 @@ from google.adk.events import Event, EventActions
 from google.genai import types
 
 from cosmosservice import CosmosAccount, CosmosSessionService
-from cosmosservice.explore.companions import Companions
+from cosmosservice.explore.dependants import Dependants
 from cosmosservice.explore.meter import Meter
 from cosmosservice.explore.server import Explorer
 
@@ -112,7 +112,7 @@ async def begin(service, app, user, session_id, started, state=None):
     return session, Talk(service, session, started)
 
 
-async def trip(service, companions, now):
+async def trip(service, dependants, now):
     session, talk = await begin(
         service,
         "travel",
@@ -122,8 +122,8 @@ async def trip(service, companions, now):
         {"travellers": 1, "user:home": "London"},
     )
     place = {"app_name": "travel", "user_id": "ada.lovelace", "session_id": session.id}
-    if companions.artifacts is not None:
-        save = companions.artifacts.save_artifact
+    if dependants.artifacts is not None:
+        save = dependants.artifacts.save_artifact
         plan = "# Lisbon\n\n* 14 May: BA 502, 10:35\n* 15 May: Sintra\n* 18 May: home\n"
         await save(**place, filename="itinerary.md", artifact=types.Part(text=plan))
         await save(**place, filename="itinerary.md", artifact=types.Part(text=plan + "* a cake\n"))
@@ -193,8 +193,75 @@ async def trip(service, companions, now):
         files={"itinerary.md": 1, "sintra.png": 0},
         delta={"itinerary": True, "user:likes": ["river views", "early flights"]},
     )
-    if companions.memory is not None:
-        await companions.memory.add_session_to_memory(await service.get_session(**place))
+    if dependants.memory is not None:
+        await dependants.memory.add_session_to_memory(await service.get_session(**place))
+    return session
+
+
+PLAN = """\
+## Three ways to keep the orders
+
+| way | writes/s | cost a month |
+|:---|---:|---:|
+| one table | 400 | $120 |
+| a table per region | 1,900 | $310 |
+| **events**, and a view | 6,000 | $290 |
+
+I would take the **third**. In short:
+
+1. every change is an *event*, which is never changed;
+2. the view follows, usually in `40 ms`;
+3. a wrong view is thrown away and made again.
+
+```python
+def apply(view: dict, event: Event) -> None:
+    # The same events give the same view, in any process.
+    match event.kind:
+        case "placed":
+            view[event.order] = {"lines": event.lines, "open": True}
+        case "shipped" | "cancelled":
+            view[event.order]["open"] = False
+```
+
+> The view is a cache. The events are the truth.
+
+More: [the pattern](https://example.org/event-sourcing).
+"""
+
+
+async def engineering(service, dependants, now):
+    """Long outputs, Markdown, many artifacts, a tool that is slow."""
+    user = "8f14e45f-ceea-467f-a8f9-3f1f0b9c2d11@customers.example-company.com"
+    session, talk = await begin(
+        service, "support", user, "order-storage", now - 0.2 * HOUR, {"budget": 300}
+    )
+    place = {"app_name": "support", "user_id": user, "session_id": session.id}
+    for number in (19, 109) if dependants.artifacts is not None else ():
+        await dependants.artifacts.save_artifact(
+            **place, filename=f"chart{number}.csv", artifact=types.Part(text="day,orders\n1,40\n")
+        )
+    await talk.user("How should we keep our orders? Some 5,000 writes a second, at most $300.")
+    await talk.agent(
+        "architect",
+        thought("Measure first: how much do they write now?"),
+        call("query_metrics", metric="orders.writes", days=30),
+        call("list_tables", schema="orders"),
+        tokens=(2_310, 64),
+        after=2.4,
+    )
+    rows = [{"day": day, "writes": 3_800 + 37 * day % 900, "p99_ms": 31} for day in range(1, 31)]
+    await talk.agent(
+        "architect",
+        result("query_metrics", rows=rows),
+        result("list_tables", tables=["orders", "lines", "customers"]),
+        after=6.8,
+        delta={"peak": 4_690},
+        files={"chart19.csv": 0},
+    )
+    await talk.agent("architect", PLAN, tokens=(4_020, 388), after=9.1, files={"chart109.csv": 0})
+    await talk.user("Write the migration down, please.", after=90)
+    steps = "\n".join(f"{n}. Copy region {n}, compare the sums, switch it." for n in range(1, 61))
+    await talk.agent("architect", f"## Migration\n\n{steps}", tokens=(4_500, 910), after=14.0)
     return session
 
 
@@ -240,7 +307,7 @@ async def others(service, now, count):
             await talk.agent("assistant", "Let me see what I can do.", tokens=used)
 
 
-async def fill(service, companions, *, count=34):
+async def fill(service, dependants, *, count=34):
     """Fills the store. Returns the session to begin with."""
     now = time.time()
     await others(service, now, count)
@@ -248,7 +315,8 @@ async def fill(service, companions, *, count=34):
     await talk.user("This was the wrong chat, sorry")
     await service.delete_session(app_name="support", user_id="radia", session_id=gone.id)
     await languages(service, now)
-    made = await trip(service, companions, now)
+    await engineering(service, dependants, now)
+    made = await trip(service, dependants, now)
     await service.fork_session(app_name="travel", user_id="ada.lovelace", session_id=made.id, at=4)
     await service.flush()
     return made
@@ -257,9 +325,9 @@ async def fill(service, companions, *, count=34):
 async def serve(port):
     meter = Meter()
     async with CosmosAccount.embedded(on_request_charge=meter.charged) as account:
-        service, companions = CosmosSessionService(account=account), await Companions.on(account)
-        session = await fill(service, companions)
-        async with Explorer(service, meter, companions, write=True).served(port) as address:
+        service, dependants = CosmosSessionService(account=account), await Dependants.on(account)
+        session = await fill(service, dependants)
+        async with Explorer(service, meter, dependants, write=True).served(port) as address:
             print(address, flush=True)
             for number in itertools.count(1):
                 await asyncio.sleep(10)

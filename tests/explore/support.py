@@ -9,9 +9,9 @@ import re
 class Visitor:
     """A user whose browser has opened the page."""
 
-    def __init__(self, http, address, explorer, service, companions, meter):
+    def __init__(self, http, address, explorer, service, dependants, meter):
         self.http, self.explorer, self.service = http, explorer, service
-        self.address, self.companions, self.meter = address, companions, meter
+        self.address, self.dependants, self.meter = address, dependants, meter
         self.origin = address.partition("/open")[0]
 
     async def answer(self, path, **options):

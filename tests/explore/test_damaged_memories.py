@@ -9,7 +9,7 @@ from tests.memory.damage import GOOD, fill_with_damage
 
 async def test_a_damaged_memory_hides_no_other(visit, emulator):
     users = await fill_with_damage(emulator)
-    visitor = await visit(companions=True)
+    visitor = await visit(dependants=True)
     for user in users[::2]:
         for searched in ({}, {"memory": "tea"}):
             page = await visitor.get("/user", app="app", user=user, **searched)

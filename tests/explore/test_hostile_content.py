@@ -13,6 +13,7 @@ from tests.explore.support import names
 
 SCRIPT = "<script>alert(1)</script>"
 HOSTILE = f"""{SCRIPT}"><img src=x onerror=alert(1)>' {{{{7*7}}}} \x1b[2J\u202egnp.exe\u2066"""
+SCRIPTS = [{"src": "/static/theme.js"}, {"src": "/static/explore.js", "defer": None}]
 SEEN = "\\x1b[2J\\u202egnp.exe\\u2066"
 
 
@@ -29,7 +30,7 @@ class Tags(HTMLParser):
 def is_harmless(page):
     for tag, attributes in Tags(page).found:
         if tag == "script":
-            assert attributes == {"src": "/static/explore.js", "defer": None}
+            assert attributes in SCRIPTS
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         for name in ("href", "src", "action"):
             assert re.match(r"/|#|data:", attributes.get(name) or "/")
@@ -76,8 +77,8 @@ async def hostile_session(service):
 
 
 async def test_nothing_that_is_stored_becomes_markup(visit):
-    visitor = await visit(companions=True, write=True)
-    memory, artifacts = visitor.companions.memory, visitor.companions.artifacts
+    visitor = await visit(dependants=True, write=True)
+    memory, artifacts = visitor.dependants.memory, visitor.dependants.artifacts
     session = await hostile_session(visitor.service)
     await memory.add_session_to_memory(session)
     place = {"app_name": HOSTILE, "user_id": HOSTILE, "session_id": session.id}

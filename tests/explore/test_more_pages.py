@@ -18,8 +18,10 @@ from google.genai import types
 
 from cosmosservice import CosmosAccount, CosmosSessionService
 from cosmosservice.cli.commands import cli
-from cosmosservice.explore import people, plots
-from cosmosservice.explore.companions import Companions
+from cosmosservice.explore import plots
+from cosmosservice.explore.dependants import Dependants
+from cosmosservice.explore.files import saved_as
+from cosmosservice.explore.measures import measures
 from tests.explore.support import names, read
 from tests.support.adk import event
 
@@ -46,41 +48,41 @@ async def test_a_user_has_state_and_sessions(visit):
 
 
 async def test_memories_are_searched_as_the_agent_would(visit):
-    visitor = await visit(companions=True)
-    await visitor.companions.memory.add_session_to_memory(await make(visitor.service))
+    visitor = await visit(dependants=True)
+    await visitor.dependants.memory.add_session_to_memory(await make(visitor.service))
     assert "Search as the agent would" in read(await visitor.get("/user", **USER))
     assert "Tea, please" in read(await visitor.get("/user", **USER, memory="tea"))
     assert "Nothing was found." in read(await visitor.get("/user", **USER, memory="coffee"))
 
 
 async def test_artifacts_have_versions(visit):
-    visitor = await visit(companions=True)
-    artifacts = visitor.companions.artifacts
+    visitor = await visit(dependants=True)
+    artifacts = visitor.dependants.artifacts
     session = await make(visitor.service)
     place = {"app_name": "shop", "user_id": "ada", "session_id": "first", "filename": "bill.txt"}
     for text in ("old bill", "new bill"):
         await artifacts.save_artifact(**place, artifact=types.Part(text=text))
     listed = read(await visitor.get("/session", **names(session)))
-    assert "Artifacts bill.txt text/plain, 8 bytes 2 versions: 1 0" in listed
+    assert "Artifacts bill.txt text/plain, 8 bytes versions 1 0" in listed
     listed = read(await visitor.get("/user", **USER))
-    assert "bill.txt text/plain, 8 bytes, in first 2 versions: 1 0" in listed
+    assert "bill.txt text/plain, 8 bytes, in first versions 1 0" in listed
     assert "new bill" in await visitor.get("/artifact", **names(session), name="bill.txt")
     old = await visitor.get("/artifact", **names(session), name="bill.txt", version=0)
     assert "old bill" in old
 
 
 async def test_the_newest_memories_are_shown_before_a_search(visit):
-    visitor = await visit(companions=True)
+    visitor = await visit(dependants=True)
     assert "None yet." in read(await visitor.get("/user", **USER))
     session = await make(visitor.service)
     await visitor.service.append_event(session, event("Coffee, rather"))
-    await visitor.companions.memory.add_session_to_memory(session)
+    await visitor.dependants.memory.add_session_to_memory(session)
     text = read(await visitor.get("/user", **USER))
     assert text.index("The newest.") < text.index("Coffee, rather") < text.rindex("Tea, please")
 
 
 async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(visit):
-    visitor = await visit(companions=True)
+    visitor = await visit(dependants=True)
     session = await make(visitor.service)
     place = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
     script = b"<script>alert(1)</script>"
@@ -90,7 +92,7 @@ async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(
         ("large.bin", "application/octet-stream", bytes(3_000_000)),
     ):
         part = types.Part(inline_data=types.Blob(mime_type=kind, data=data))
-        await visitor.companions.artifacts.save_artifact(**place, filename=name, artifact=part)
+        await visitor.dependants.artifacts.save_artifact(**place, filename=name, artifact=part)
         address = f"{visitor.origin}/artifact/content"
         asked = names(session) | {"name": name, "version": "0"}
         async with visitor.http.get(address, params=asked) as answer:
@@ -110,7 +112,7 @@ async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(
 
 
 async def test_artifacts_are_shown_where_the_conversation_names_them(visit):
-    visitor = await visit(companions=True)
+    visitor = await visit(dependants=True)
     session = await make(visitor.service)
     actions = EventActions(artifact_delta={"cup.png": 3, "bill.txt": 0})
     await visitor.service.append_event(session, Event(author="waiter", actions=actions))
@@ -130,7 +132,7 @@ async def test_plots_show_turns_tokens_sizes_and_request_units(visit):
     await visitor.service.flush()
     page = await visitor.get("/activity")
     today = str(datetime.date.today())
-    assert page.count("<svg") == 4
+    assert page.count('<svg viewBox="0 -10 ') == 2  # no turn took time, and none failed
     assert f"<title>{today}: 1</title>" in page
     assert f"<title>{today}: 1,200 in</title>" in page
     assert f"<title>{today}: 34 out</title>" in page
@@ -144,9 +146,9 @@ async def test_a_store_without_their_containers_has_no_memories_and_artifacts(em
     async with CosmosAccount.embedded(emulator, ensure="create") as account:
         await CosmosSessionService(account=account).list_apps()
     async with CosmosAccount.embedded(emulator, ensure="verify") as account:
-        assert await Companions.on(account) == Companions(None, None)
+        assert await Dependants.on(account) == Dependants(None, None)
     async with CosmosAccount.embedded(emulator, ensure="create") as account:
-        found = await Companions.on(account)
+        found = await Dependants.on(account)
         assert found.memory is not None
         assert found.artifacts is not None
 
@@ -164,7 +166,7 @@ async def test_a_store_without_their_containers_has_no_memories_and_artifacts(em
     ],
 )
 def test_a_saved_artifact_has_a_harmless_name(name, saved):
-    assert people._file(name) == saved
+    assert saved_as(name) == f"attachment; filename*=UTF-8''{saved}"
 
 
 def test_sizes_are_counted_in_ranges():
@@ -179,11 +181,59 @@ def test_sizes_are_counted_in_ranges():
 def test_invalid_times_and_numbers_are_left_out_of_the_days():
     today = datetime.date(2026, 1, 31)
     events = [{"timestamp": "soon"}, {}, {"timestamp": 1e300}, {"timestamp": float("nan")}]
-    found = plots.days(events, today, 14)
-    assert len(found.turns) == 14
-    assert list(found.turns)[-1] == "2026-01-31"
-    counts = [*found.turns.values(), *found.tokens.values()]
-    assert sum(map(sum, counts)) == 0
+    found = measures(events, today, 14)
+    assert len(found.days) == 14
+    assert list(found.days)[-1] == "2026-01-31"
+    assert not any(day.turns or sum(day.tokens) for day in found.days.values())
+    assert found.agents == {}
+
+
+def test_latency_and_errors_are_by_day_by_agent_and_by_tool():
+    noon = datetime.datetime(2026, 1, 31, 12).astimezone().timestamp()
+    used = {"prompt_token_count": 100, "candidates_token_count": 10, "thoughts_token_count": 5}
+
+    def step(author, seconds, **fields):
+        named = {"app_name": "shop", "session_id": "s", "invocation_id": "turn"}
+        return named | {"author": author, "timestamp": noon + seconds} | fields
+
+    found = measures(
+        [
+            step("waiter", 9, usage_metadata=used),
+            step("waiter", 6, tools=[{"name": "fetch", "failed": True}]),
+            step("waiter", 1, usage_metadata=used),
+            step("user", 0),
+            step("cook", 10, error_code="OVERLOADED"),
+        ],
+        datetime.date(2026, 1, 31),
+        14,
+    )
+    day = found.days["2026-01-31"]
+    assert (day.turns, day.tokens, day.seconds) == (1, (200, 30), [10])
+    assert (day.errors, day.failures) == (1, 1)
+    waiter, fetch = found.agents["waiter"], found.tools["fetch"]
+    assert (waiter.turns, waiter.p50, waiter.p95, waiter.failures) == (1, 1, 3, 1)
+    assert (fetch.turns, fetch.p50, fetch.failures) == (1, 5, 1)
+    assert found.agents["cook"].errors == 1
+
+
+async def test_the_usage_of_apps_users_and_sessions_is_shown(visit):
+    visitor = await visit()
+    session = await make(visitor.service, timestamp=time.time())
+    used = types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=1200, candidates_token_count=34
+    )
+    await visitor.service.append_event(session, Event(author="waiter", usage_metadata=used))
+    await visitor.get("/")
+    assert "shop 1 1 1,200 0 34 0 11" in read(await visitor.get("/usage"))
+    page = read(await visitor.get("/usage", app="shop", days=7))
+    assert "By user" in page
+    assert "ada 1 1 1,200 0 34 0 11" in page
+    assert "1 turn, 1,200 tokens in, 34 out" in read(
+        await visitor.get("/user", app="shop", user="ada")
+    )
+    assert "1 turn, 1,200 tokens in, 34 out" in read(
+        await visitor.get("/session", **names(session))
+    )
 
 
 def test_a_store_that_is_not_there_is_said_so(tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ async def long_session(service, count, seed=0):
 async def test_it_is_what_the_service_says(visit, monkeypatch, again):
     monkeypatch.setattr(past, "STRETCH", 5)
     visitor = await visit()
-    if again:  # its places do not begin at 1
+    if again:  # its log does not begin at 1
         await long_session(visitor.service, 5)
         await visitor.service.delete_session(**PLACE)
     await long_session(visitor.service, 24, seed=1)
@@ -80,5 +80,5 @@ async def test_near_the_end_and_near_the_beginning_little_is_read(visit, emulato
     assert await queries(185) == 0  # the same stretch
     assert await queries(3) == 1
     assert await queries(175) == 1
-    with pytest.raises(ValueError, match="The session has the points 0 to 200"):
+    with pytest.raises(ValueError, match="The session has the revisions 0 to 200"):
         await found_by.state_at(head, 201)

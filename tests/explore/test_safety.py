@@ -102,7 +102,7 @@ async def test_looking_repairs_renews_and_completes_nothing(visit, emulator):
         app_name="shop", user_id="ada-xyzzy", session_id="first", ttl=3600
     )
     await writer.append_event(session, event("hello", delta={"k": 1, "user:k": 2}))
-    visitor = await visit(companions=True)
+    visitor = await visit(dependants=True)
     page = read(await visitor.get("/session", **names(session)))
     assert "k new 1" in page
     assert "user:k 2" in page
@@ -111,7 +111,7 @@ async def test_looking_repairs_renews_and_completes_nothing(visit, emulator):
     await visitor.service.flush()
     reads = {"connect", "activity", "get_session", "get_session_at", "get_user_state"}
     reads |= {"iter_events", "iter_memories", "list_artifact_keys", "list_artifact_versions"}
-    reads |= {"list_sessions", "search_memory"}
+    reads |= {"list_sessions", "search_memory", "usage"}
     assert set(visitor.meter.by_operation) <= reads
     await writer.close()
 
@@ -129,9 +129,9 @@ async def test_a_fork_has_the_history_up_to_the_event(visit):
 
 
 async def test_a_user_is_erased_when_the_id_was_typed(visit, emulator):
-    visitor = await visit(companions=True, write=True)
+    visitor = await visit(dependants=True, write=True)
     session = await make(visitor.service)
-    memory, artifacts = visitor.companions.memory, visitor.companions.artifacts
+    memory, artifacts = visitor.dependants.memory, visitor.dependants.artifacts
     await memory.add_session_to_memory(session)
     place = {"app_name": "shop", "user_id": "ada-xyzzy", "session_id": "first"}
     await artifacts.save_artifact(

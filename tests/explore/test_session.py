@@ -80,7 +80,7 @@ async def test_the_conversation_reads_as_it_was_held(visit):
     ]
     places = [text.index(each) for each in shown]
     assert places == sorted(places)
-    assert "4.0 s 1,200 tokens in, 34 out ≈ 26 RU" in text
+    assert "4.0 s 1,200 tokens in, 34 out ≈ 28 RU" in text
     assert 'src="data:image/png;base64,iVBORw0KGgo="' in page
     assert "data:image/svg" not in page
 
@@ -115,7 +115,7 @@ async def test_the_state_at_an_event_and_what_it_changed(visit):
     assert 'value="3"' in page
     assert "user:name" in read(page)
     status, text = await visitor.answer("/state", params={**names(session), "at": "99"})
-    assert (status, "The session has the points 0 to 5." in text) == (400, True)
+    assert (status, "The session has the revisions 0 to 5." in text) == (400, True)
 
 
 async def test_a_large_state_is_shown_in_part(visit):
@@ -193,7 +193,8 @@ async def test_a_session_without_events_is_shown_with_its_state_and_nothing_is_w
     assert session.id in await visitor.get("/")
     assert 'topic "tea"' in read(await visitor.get("/session", **names(session)))
     await visitor.service.flush()
-    assert {each.operation for each in emulator.requests} <= {"read", "query", "list", "plan"}
+    reading = {"read", "list", "query", "query plan"}
+    assert {each.operation for each in emulator.requests} <= reading
 
 
 async def test_raw_documents_are_shown_on_demand(visit):

@@ -1,4 +1,4 @@
-"""emulator, open_memory, memory: one store and the services on it. In contract/: every store."""
+"""open_memory, memory: the services on the test's store. In contract/: every store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from cosmosservice import CosmosMemoryService
-from tests.support.stores import CosmosStore
 
 
 @pytest.fixture
@@ -23,22 +22,16 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def connect_memory_embedded(emulator):
-    return partial(CosmosMemoryService.embedded, emulator)
-
-
-@pytest.fixture
 def connect_memory_http(http_emulator):
     endpoint, key = http_emulator
     return partial(CosmosMemoryService, endpoint=endpoint, credential=key, database="tests")
 
 
 @pytest.fixture
-async def open_memory(connect_memory_embedded):
+async def open_memory(cosmos):
     """`open_memory(**options)`: one more service on the same data, like another process."""
-    store = CosmosStore(connect_memory_embedded)
-    yield store.open
-    await store.close()
+    yield cosmos.memory
+    await cosmos.close()
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ logs when nothing fails. Each case has a store of its own and runs in virtual ti
 from __future__ import annotations
 
 import asyncio
-import logging
+import multiprocessing
 import random
-import threading
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,9 +29,9 @@ from cosmosservice.memory import documents
 from cosmosservice.memory.documents import chunk_ids
 from tests.memory.raw import documents_of
 from tests.memory.support import USER, session
-from tests.reliability.crash_matrix import FAULTS, GIVEN_UP, NO_ANSWER, Fault
+from tests.reliability.crash_matrix import FAULTS, GIVEN_UP, NO_ANSWER, Fault, quietly
 from tests.reliability.operations import attempt
-from tests.reliability.simulation import Wire, _SharedLoop, simulate
+from tests.reliability.simulation import SharedLoop, Wire, content_after, simulate
 from tests.support.adk import event
 from tests.support.figures import record
 
@@ -61,7 +61,7 @@ class Process:
         self.wire = Wire(emulator)
         self.service = CosmosMemoryService.embedded(self.wire, ensure="never")  # type: ignore[arg-type]
         account = self.service._account
-        account._io = _SharedLoop(account._io._new_host)
+        account.executor = SharedLoop(account.executor.new_resources)
         self.sessions = CosmosSessionService(account=account, memory=self.service)
 
     def kill(self) -> None:
@@ -70,8 +70,7 @@ class Process:
 
 class Stage:
     def __init__(self) -> None:
-        self.emulator = Emulator()
-        self.emulator._storage._connection.deserialize(_empty_store())
+        self.emulator = Emulator.load(_empty_store())
         self.victim = Process(self.emulator)
 
     def fresh(self) -> Process:
@@ -80,15 +79,11 @@ class Stage:
 
 @lru_cache(maxsize=1)
 def _empty_store() -> bytes:
-    async def open_and_close(emulator: Emulator) -> None:
+    async def open_containers(emulator: Emulator) -> None:
         await CosmosMemoryService.embedded(emulator).search_memory(**WHO, query="nothing")
         await CosmosSessionService.embedded(emulator).list_sessions(app_name="app")
 
-    with Emulator() as emulator:
-        worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
-        worker.start()
-        worker.join()
-        return emulator._storage._connection.serialize()
+    return content_after(open_containers)
 
 
 Run = Callable[[Process], Awaitable[Any]]
@@ -325,11 +320,25 @@ def small_documents() -> None:
     documents.TOKENS_OF_A_DOCUMENT = 500  # type: ignore[misc]
 
 
-if __name__ == "__main__":
-    logging.getLogger().setLevel(logging.CRITICAL)  # faults are expected here
+def _begin() -> None:
+    quietly()
     small_documents()
-    found = list(map(run, cases()))
-    problems = [problem for problem in found if problem]
-    record("memories", cases=len(found), broken=len(problems))
-    print("\n".join(problems) or "No guarantee is broken.")
-    raise SystemExit(bool(problems))
+
+
+def main() -> int:
+    count = broken = 0
+    _begin()
+    with multiprocessing.Pool(initializer=_begin) as pool:
+        for operation in OPERATIONS:
+            found = pool.map(run, list(cases([operation])), chunksize=4)
+            wrong = [problem for problem in found if problem]
+            count, broken = count + len(found), broken + len(wrong)
+            print(*wrong, f"{operation.name}: {len(found):,} cases, {len(wrong)} broken", sep="\n")
+            sys.stdout.flush()
+    record("memories", cases=count, broken=broken)
+    print(f"{count:,} cases, {broken} broken.")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -28,12 +28,12 @@ FIELDS = {
     "memory": (
         *("kind", "memory_id", "app_name", "user_id", "session_id", "also_in", "author", "time"),
         *("incarnation", "lives"),
-        *("timestamp", "at", "tokens", "counts", "length", "asks", "content", "metadata"),
+        *("timestamp", "at", "tokens", "length", "asks", "content", "metadata"),
         *("complete", "schema_version", "_ts"),
     ),
     "large": ("chunks", "chunks.count", "chunks.bytes", "chunks.sha256", "tokens", "time"),
     "chunk": ("kind", "of", "beside", "data", "session_id"),
-    "words": ("kind", "of", "beside", "tokens", "counts", "length", "time", "session_id", "author"),
+    "words": ("kind", "of", "beside", "tokens", "length", "time", "session_id", "author"),
     "forgotten": ("kind", "at", "session_id", "forgotten_at"),
     "vector": ("kind", "of", "beside", "embedding", "session_id"),
 }
@@ -69,8 +69,8 @@ class Told:
     def document(self, which: str, stored: list[dict[str, Any]]) -> dict[str, Any]:
         ids = [each.id for each in self.events]
         chosen = {
-            "memory": lambda each: each.get("memory_id") == ids[1],
-            "large": lambda each: each.get("memory_id") == ids[2],
+            "memory": lambda each: "of" not in each and each.get("memory_id") == ids[1],
+            "large": lambda each: "of" not in each and each.get("memory_id") == ids[2],
             "chunk": lambda each: "data" in each,
             "words": lambda each: each["id"].endswith(".w1"),
             "forgotten": lambda each: each["kind"] == "forgotten",

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from cosmos_emulator import Emulator
 from cosmosservice.cli.commands import cli
+from cosmosservice.hosting.operation import Bounded
 from cosmosservice.memory.documents import Owner
 from tests.memory.damage import FIELDS, GOOD, WRONG, Told, fill_with_damage
 from tests.memory.support import found_texts, session, texts
@@ -55,7 +56,10 @@ async def test_every_damaged_field(which, wrong, memory, raw, caplog):
             assert told(answer.memories) == GOOD, field
             listed = [each async for each in memory.iter_memories(**names, session_id=session_id)]
             assert told(listed) == GOOD, field
-        newest = await memory.in_store("iter_memories", lambda store: store.latest(owner, 10))  # noqa: B023
+        newest = await memory.in_store(
+            Bounded("iter_memories"),
+            lambda store: store.latest(owner, 10),  # noqa: B023
+        )
         assert told(newest) == GOOD, field
         more = session(*user.events, event("tea at last"), user=user.user)
         await memory.add_session_to_memory(more)
@@ -106,7 +110,7 @@ async def test_many_damaged_memories_hide_none(open_memory, memory, raw):
             raw.put(document | {"content": 5})
     listed = [each async for each in plain.iter_memories(**names)]
     assert texts(listed) == ["tea 3", "tea 259"]
-    newest = await plain.in_store("iter_memories", lambda store: store.latest(owner, 2))
+    newest = await plain.in_store(Bounded("iter_memories"), lambda store: store.latest(owner, 2))
     assert texts(newest) == ["tea 259", "tea 3"]
 
 

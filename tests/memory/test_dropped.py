@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
 from cosmosservice.cli.commands import cli
-from cosmosservice.hosting.io_thread import NAME
+from cosmosservice.hosting.thread_executor import NAME
 from tests.memory.raw import documents_of, memories_of
 from tests.support.adk import event
 
@@ -165,7 +165,7 @@ async def test_dropped_services_finish_and_are_collected_while_the_process_goes_
 
 async def test_a_service_that_is_dropped_during_an_append_adds_its_event(emulator, monkeypatch):
     """The caller has given up waiting, and its loop has ended."""
-    monkeypatch.setattr("cosmosservice.cosmos_session_service.GRACE", 0.01)
+    monkeypatch.setattr("cosmosservice.hosting.concurrency.GRACE", 0.01)
     before = threads()
     reached, go_on = threading.Event(), threading.Event()
 

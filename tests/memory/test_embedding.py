@@ -14,6 +14,8 @@ from tests.support.adk import event
 WHO = {"app_name": "app", "user_id": USER}
 MEANINGS = [{"cat", "feline", "kitten"}, {"car", "vehicle", "truck"}, {"tea", "brew"}]
 
+pytestmark = pytest.mark.needs("vectors")
+
 
 class Embedder:
     """One dimension for each meaning, and one for everything else."""
@@ -60,14 +62,14 @@ async def test_words_and_meaning_count_together(memory):
     assert hits[:2] == ["a kitten named Feline", "my cat sleeps"]
 
 
-async def test_an_embedder_that_fails_loses_no_memory(memory, embedder, caplog, emulator):
+async def test_an_embedder_that_fails_loses_no_memory(memory, embedder, caplog, cosmos):
     embedder.failing = True
     await memory.add_events_to_memory(**WHO, events=[event("tea is a brew")])
     assert "1 memories are stored without a vector" in caplog.text
     assert "no model today" not in caplog.text
     assert await found_texts(memory, "tea") == ["tea is a brew"]
     assert "this search goes by words alone" in caplog.text
-    vectors = [each for each in documents_of(emulator) if each.get("kind") == "vector"]
+    vectors = [each for each in documents_of(cosmos) if each.get("kind") == "vector"]
     assert len(vectors) == 3
 
 
@@ -84,19 +86,19 @@ async def test_missing_vectors_are_made_later(memory, embedder, emulator):
     assert max(map(len, embedder.asked)) == 8_000
 
 
-async def test_a_deleted_memory_has_no_vector(memory, emulator):
+async def test_a_deleted_memory_has_no_vector(memory, cosmos):
     talk = session("a kitten")
     await memory.add_session_to_memory(talk)
     await memory.delete_memory(**WHO, memory_id=talk.events[0].id)
-    kinds = [each.get("kind") for each in documents_of(emulator)]
+    kinds = [each.get("kind") for each in documents_of(cosmos)]
     assert sorted(filter(None, kinds)) == ["forgotten"] + ["memory"] * 3 + ["vector"] * 3
     assert "a kitten" not in await found_texts(memory, "feline")
 
 
-async def test_a_vector_that_comes_after_the_deletion_does_not_stay(open_memory, emulator):
+async def test_a_vector_that_comes_after_the_deletion_does_not_stay(open_memory, cosmos):
     class Slow(Embedder):
         async def __call__(self, texts):
-            if "a kitten" in texts:
+            if "user: a kitten" in texts:
                 await other.delete_memory(**WHO, memory_id="kitten")
             return await super().__call__(texts)
 
@@ -105,14 +107,14 @@ async def test_a_vector_that_comes_after_the_deletion_does_not_stay(open_memory,
     service = open_memory(embedder=Slow())
     await service.search_memory(**WHO, query="x")
     await service.add_events_to_memory(**WHO, events=[event("a kitten", id="kitten")])
-    kinds = [each.get("kind") for each in documents_of(emulator) if each.get("kind")]
+    kinds = [each.get("kind") for each in documents_of(cosmos) if each.get("kind")]
     assert kinds == ["forgotten"]
 
 
-async def test_purging_erases_vectors(memory, emulator):
+async def test_purging_erases_vectors(memory, cosmos):
     report = await memory.purge_memories(**WHO)
     assert (report.memories, report.vectors) == (3, 3)
-    assert [each["id"] for each in documents_of(emulator)] == ["embedder"]
+    assert [each["id"] for each in documents_of(cosmos)] == ["embedder"]
 
 
 async def test_a_container_for_another_dimension_is_refused(memory, open_memory):
@@ -121,10 +123,29 @@ async def test_a_container_for_another_dimension_is_refused(memory, open_memory)
         await found_texts(other, "tea")
 
 
-async def test_vectors_of_another_model_are_refused(memory, open_memory):
-    other = open_memory(embedder=Embedder(model="another"))
-    with pytest.raises(ContainerMismatchError, match="made by 'meanings', and the embedder uses"):
-        await found_texts(other, "tea")
+async def test_vectors_of_another_model_are_not_used_until_they_are_renewed(
+    memory, open_memory, caplog
+):
+    other = open_memory(embedder=Embedder(model="another"), repeat_seconds=0)
+    assert await found_texts(other, "feline") == []
+    assert "made by 'meanings: author: text', and the embedder makes 'another" in caplog.text
+    assert (await other.embed_missing()).embedded == 3
+    assert "my cat sleeps" in await found_texts(other, "feline")
+    caplog.clear()
+    await found_texts(open_memory(embedder=Embedder(model="another")), "feline")
+    assert not caplog.text
+
+
+async def test_who_spoke_is_embedded_too(open_memory):
+    embedded = []
+
+    async def embed(texts):
+        embedded.extend(texts)
+        return [[1.0, 0.0, 0.5] for _ in texts]
+
+    embed.dimensions = 3
+    await open_memory(embedder=embed).add_session_to_memory(session("tea", author="ann"))
+    assert embedded == ["ann: tea"]
 
 
 async def test_a_container_without_vectors_is_refused(open_memory):
@@ -158,7 +179,7 @@ async def test_an_embedder_whose_dimensions_cannot_be_measured_is_refused(open_m
 @pytest.mark.parametrize(
     "vectors", [[], [[1.0]], [[float("nan")] * 4], [[]], [["x"] * 4], [[1.0] * 5]]
 )
-async def test_vectors_that_are_none_are_not_stored(open_memory, emulator, caplog, vectors):
+async def test_vectors_that_are_none_are_not_stored(open_memory, cosmos, caplog, vectors):
     class Wrong(Embedder):
         async def __call__(self, texts):
             return vectors
@@ -167,7 +188,7 @@ async def test_vectors_that_are_none_are_not_stored(open_memory, emulator, caplo
     with caplog.at_level(logging.WARNING):
         await service.add_session_to_memory(session("tea"))
     assert "The embedder failed" in caplog.text
-    assert [each["kind"] for each in documents_of(emulator) if "kind" in each] == ["memory"]
+    assert [each["kind"] for each in documents_of(cosmos) if "kind" in each] == ["memory"]
 
 
 async def test_an_account_without_the_capability_says_how_to_enable_it(open_memory, emulator):
@@ -185,6 +206,6 @@ async def test_a_fork_finds_by_meaning_what_it_shares_with_its_source(open_memor
     for each in (source, fork):
         await memory.add_session_to_memory(each)
     of_fork = await found_texts(memory, "feline", session_id="fork")
-    assert of_fork == ["my cat sleeps", "the truck is red"]
+    assert of_fork == ["my cat sleeps"]
     await memory.purge_memories(**WHO, session_id="source")
     assert await found_texts(memory, "feline", session_id="fork") == of_fork

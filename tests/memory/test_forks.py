@@ -30,9 +30,7 @@ async def all_of(memory, **options):
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("erased", [0, 1])
-async def test_erasing_one_leaves_what_the_other_has(
-    open_memory, emulator, sessions, first, erased
-):
+async def test_erasing_one_leaves_what_the_other_has(open_memory, cosmos, sessions, first, erased):
     """Whichever was added first, and whichever is erased first."""
     for each in (sessions[first], sessions[1 - first]):
         await open_memory().add_session_to_memory(each)
@@ -46,9 +44,9 @@ async def test_erasing_one_leaves_what_the_other_has(
     left = ["one", "two"] if erased == 1 else ["one", "three", "two"]
     assert await all_of(memory) == await all_of(memory, session_id=names[1 - erased]) == left
     assert LONG in await found_texts(memory, "long story")
-    assert f"'{names[erased]}'" not in str(documents_of(emulator))
+    assert f"'{names[erased]}'" not in str(documents_of(cosmos))
     await memory.purge_memories(**WHO, session_id=names[1 - erased])
-    assert documents_of(emulator) == []
+    assert documents_of(cosmos) == []
 
 
 async def test_what_was_deleted_stays_deleted_when_the_source_is_erased(open_memory, sessions):

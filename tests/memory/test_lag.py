@@ -10,6 +10,8 @@ from cosmosservice import CosmosMemoryService, CosmosSessionService
 from tests.memory.support import USER, found, session, texts
 from tests.support.adk import event
 
+pytestmark = pytest.mark.needs("lag")
+
 WHO = {"app_name": "app", "user_id": USER}
 
 

@@ -18,7 +18,7 @@ from tests.support.adk import event
 _WORDS = [f"word{number}" for number in range(3_000)]
 
 
-async def test_a_text_of_a_megabyte_is_found_by_any_of_its_words(memory, emulator):
+async def test_a_text_of_a_megabyte_is_found_by_any_of_its_words(memory, cosmos):
     chance = random.Random(0)
     text = " ".join(chance.choices(_WORDS, k=110_000)) + " needle"
     assert len(text) > 900_000
@@ -28,7 +28,7 @@ async def test_a_text_of_a_megabyte_is_found_by_any_of_its_words(memory, emulato
         hits = await found(memory, query)
         assert hits[0].id == said.id
         assert hits[0].content == said.content
-    assert all(len(str(each)) < 1_100_000 for each in documents_of(emulator))
+    assert all(len(str(each)) < 1_100_000 for each in documents_of(cosmos))
 
 
 async def test_a_search_reads_large_contents_of_hits_only(open_memory, emulator):
@@ -46,12 +46,12 @@ async def test_a_search_reads_large_contents_of_hits_only(open_memory, emulator)
     assert sum(charges[:2]) < 10  # the third request reads the picture
 
 
-async def test_a_large_memory_is_deleted_whole(memory, emulator):
+async def test_a_large_memory_is_deleted_whole(memory, cosmos):
     said = event(" ".join(_WORDS))
     await memory.add_session_to_memory(session(said))
-    assert len(documents_of(emulator)) > 3
+    assert len(documents_of(cosmos)) > 3
     await memory.delete_memory(app_name="app", user_id=USER, memory_id=said.id)
-    (left,) = documents_of(emulator)
+    (left,) = documents_of(cosmos)
     assert left["kind"] == "forgotten"
     assert "word7" not in str(left)
 

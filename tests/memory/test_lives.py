@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
+from cosmosservice import CosmosMemoryService, CosmosSessionService
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.lives import LifeOf, documents_of_life
+from cosmosservice.sessions.store.keys import SessionKey
 from tests.memory.raw import documents_of, memories_of
 from tests.memory.support import USER, found_texts, texts
 from tests.memory.test_embedding import Embedder
 from tests.support.adk import event
+from tests.support.cosmos import account_on
 from tests.support.raw import raw_client
 
 WHO = {"app_name": "app", "user_id": USER}
@@ -19,8 +22,8 @@ LONG = "tea of old, a very long story " * 2_000
 
 
 class Process:
-    def __init__(self, emulator, *, remembers: bool = False, **options) -> None:
-        self.account = CosmosAccount.embedded(emulator)
+    def __init__(self, store, *, remembers: bool = False, **options) -> None:
+        self.account = account_on(store)
         self.memory = CosmosMemoryService(account=self.account, **options)
         memory = self.memory if remembers else None
         self.sessions = CosmosSessionService(account=self.account, memory=memory)
@@ -52,12 +55,12 @@ def how(request):
 
 
 @pytest.fixture
-async def start(emulator):
+async def start(cosmos):
     """Processes with caches of 30 seconds: they must not hide that a session was created again."""
     started = []
 
     def make(**options):
-        started.append(Process(emulator, **options))
+        started.append(Process(cosmos, **options))
         return started[-1]
 
     yield make
@@ -93,7 +96,7 @@ async def test_a_search_by_meaning_does_not_find_the_old_one_either(start, how):
 
 
 @pytest.mark.parametrize("erased", [0, 1])
-async def test_erasing_one_life_erases_exactly_its_memories(start, how, emulator, erased):
+async def test_erasing_one_life_erases_exactly_its_memories(start, how, cosmos, erased):
     process, *sessions = await two_lives(start, how, embedder=Embedder())
     lives = [
         (str(each._storage_update_marker).split(":")[1], {said.id for said in each.events})
@@ -103,38 +106,38 @@ async def test_erasing_one_life_erases_exactly_its_memories(start, how, emulator
     owner = Owner.of("app", USER)
     wanted = LifeOf("s", incarnation, frozenset(events))
     found = await process.memory.in_store(
-        "test", lambda store: documents_of_life(store.container, owner, wanted)
+        Unbounded("test"), lambda store: documents_of_life(store.container, owner, wanted)
     )
-    before = {each["id"] for each in documents_of(emulator) if each["owner"] == owner.key}
-    count = await process.memory.erase_life("app", USER, "s", incarnation, events)
-    after = {each["id"] for each in documents_of(emulator) if each["owner"] == owner.key}
+    before = {each["id"] for each in documents_of(cosmos) if each["owner"] == owner.key}
+    count = await process.memory.erase_life(SessionKey("app", USER, "s"), incarnation, events)
+    after = {each["id"] for each in documents_of(cosmos) if each["owner"] == owner.key}
     assert {each["id"] for each in found} == before - after
     assert count == len(before - after)
     left = {"tea of old", LONG} if erased else {"tea of new"}
     assert set(await process.listed()) == left
     if not erased:
-        assert "old" not in str(documents_of(emulator))
+        assert "old" not in str(documents_of(cosmos))
 
 
-async def test_the_incarnation_is_stored_where_it_is_known(start, emulator, how):
+async def test_the_incarnation_is_stored_where_it_is_known(start, cosmos, how):
     _, old, new = await two_lives(start, how)
-    stored = {each.get("memory_id"): each.get("incarnation") for each in documents_of(emulator)}
+    stored = {each.get("memory_id"): each.get("incarnation") for each in documents_of(cosmos)}
     for session in (old, new):
         known = str(session._storage_update_marker).split(":")[1]
         expected = known if how in ("object", "memory=") else None
         assert [stored[each.id] for each in session.events] == [expected] * len(session.events)
 
 
-async def test_an_incarnation_that_becomes_known_is_added(start, emulator):
+async def test_an_incarnation_that_becomes_known_is_added(start, cosmos):
     process = start()
     session = await process.create()
     await process.tell(session, "tea", how="json")
     await start().memory.add_session_to_memory(session)
-    (stored,) = documents_of(emulator)
+    (stored,) = documents_of(cosmos)
     assert str(session._storage_update_marker).split(":")[1] == stored["incarnation"]
 
 
-async def test_a_memory_that_both_lives_have_stays_until_the_last_is_erased(start, emulator):
+async def test_a_memory_that_both_lives_have_stays_until_the_last_is_erased(start, cosmos):
     """The old session was forked, and the fork back onto its name."""
     process = start()
     old = await process.create()
@@ -148,10 +151,10 @@ async def test_a_memory_that_both_lives_have_stays_until_the_last_is_erased(star
     again = await process.sessions.get_session(**WHO, session_id="s2")
     await process.memory.add_session_to_memory(again)
     for session in (old, fork, again):
-        assert memories_of(emulator) == ["tea of all"]
+        assert memories_of(cosmos) == ["tea of all"]
         incarnation = str(session._storage_update_marker).split(":")[1]
-        await process.memory.erase_life("app", USER, session.id, incarnation)
-    assert documents_of(emulator) == []
+        await process.memory.erase_life(SessionKey("app", USER, session.id), incarnation)
+    assert documents_of(cosmos) == []
 
 
 async def test_memories_added_by_hand_to_a_session_are_found_in_it(start):

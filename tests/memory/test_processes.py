@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from cosmos_emulator.serving import serving
 from cosmosservice.memory.documents import document_id
 from tests.memory.raw import documents_of, memories_of
-from tests.support.serving import serving
 
 ROOT = Path(__file__).parents[2]
 ADDS = """

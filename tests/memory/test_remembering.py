@@ -13,15 +13,16 @@ import pytest
 from google.adk.memory import InMemoryMemoryService
 
 from cosmos_emulator import Emulator
-from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
+from cosmos_emulator.serving import serving
+from cosmosservice import CosmosMemoryService, CosmosSessionService
 from cosmosservice.errors import ConfigurationError, UnavailableError
-from cosmosservice.hosting.io_thread import NAME
+from cosmosservice.hosting.thread_executor import NAME
 from cosmosservice.sessions.store import remembering
 from tests.memory.raw import documents_of, memories_of
 from tests.memory.support import USER, found_texts
 from tests.support.adk import event
+from tests.support.cosmos import account_on
 from tests.support.raw import raw_store
-from tests.support.serving import serving
 
 ROOT = Path(__file__).parents[2]
 WHO = {"app_name": "app", "user_id": USER}
@@ -30,8 +31,8 @@ WHO = {"app_name": "app", "user_id": USER}
 class Process:
     """A session service and a memory service on an account of their own."""
 
-    def __init__(self, emulator, **options) -> None:
-        self.account = CosmosAccount.embedded(emulator)
+    def __init__(self, store, **options) -> None:
+        self.account = account_on(store)
         self.memory = CosmosMemoryService(account=self.account, repeat_seconds=0)
         self.sessions = CosmosSessionService(account=self.account, memory=self.memory, **options)
 
@@ -44,11 +45,11 @@ class Process:
 
 
 @pytest.fixture
-async def start(emulator):
+async def start(cosmos):
     started: list[Process] = []
 
     def make(**options) -> Process:
-        started.append(Process(emulator, **options))
+        started.append(Process(cosmos, **options))
         return started[-1]
 
     yield make
@@ -110,7 +111,7 @@ async def test_an_append_does_not_wait_for_the_memory(process, session, monkeypa
 
 
 async def test_what_a_killed_process_left_out_follows_with_the_next_event(
-    process, session, start, emulator, monkeypatch
+    process, session, start, cosmos, monkeypatch
 ):
     await process.say(session, "One")
     await process.sessions.flush()
@@ -119,11 +120,11 @@ async def test_what_a_killed_process_left_out_follows_with_the_next_event(
     other = start()
     await other.say(await other.load(), "Four")
     await other.sessions.flush()
-    assert memories_of(emulator) == ["One", "Two", "Three", "Four"]
+    assert memories_of(cosmos) == ["One", "Two", "Three", "Four"]
 
 
 async def test_a_process_that_left_something_out_catches_up_itself(
-    process, session, emulator, monkeypatch, caplog
+    process, session, cosmos, monkeypatch, caplog
 ):
     async def fails(*names, **options):
         raise UnavailableError("private")
@@ -133,17 +134,17 @@ async def test_a_process_that_left_something_out_catches_up_itself(
     monkeypatch.setattr(process.memory, "remember", fails)
     await process.say(session, "Two")
     await process.sessions.flush()
-    assert memories_of(emulator) == ["One"]
+    assert memories_of(cosmos) == ["One"]
     assert "could not be added to memory (UnavailableError)" in caplog.text
     assert "private" not in caplog.text
     assert USER not in caplog.text
     monkeypatch.undo()
     await process.say(session, "Three")
     await process.sessions.flush()
-    assert memories_of(emulator) == ["One", "Two", "Three"]
+    assert memories_of(cosmos) == ["One", "Two", "Three"]
 
 
-async def test_a_failure_is_retried_without_another_event(process, session, emulator, monkeypatch):
+async def test_a_failure_is_retried_without_another_event(process, session, cosmos, monkeypatch):
     monkeypatch.setattr(remembering, "BACKGROUND", remembering.BACKGROUND.__class__(6, 0.0, 0.0))
     failures, again = iter([UnavailableError("not now")]), threading.Event()
     really = process.memory.remember
@@ -158,7 +159,7 @@ async def test_a_failure_is_retried_without_another_event(process, session, emul
     await process.say(session, "One")
     await asyncio.to_thread(again.wait, 20)
     await process.sessions.flush()
-    assert memories_of(emulator) == ["One"]
+    assert memories_of(cosmos) == ["One"]
 
 
 async def test_a_process_that_goes_on_with_a_long_session_writes_its_own_events_only(
@@ -189,14 +190,14 @@ async def test_two_processes_by_turns_store_each_event_once(process, session, st
 
 
 async def test_a_session_that_was_loaded_in_part_is_remembered_whole(
-    process, session, start, emulator, monkeypatch
+    process, session, start, cosmos, monkeypatch
 ):
     lose(process, monkeypatch)
     await process.say(session, *(f"Note {number}" for number in range(5)))
     other = start(recent_events=1)
     await other.say(await other.load(), "More")
     await other.sessions.flush()
-    assert memories_of(emulator) == [*(f"Note {number}" for number in range(5)), "More"]
+    assert memories_of(cosmos) == [*(f"Note {number}" for number in range(5)), "More"]
 
 
 @pytest.mark.parametrize("way", ["service", "account", "block"])
@@ -271,7 +272,7 @@ def test_the_end_of_the_process_waits_for_what_is_due(emulator, tmp_path):
         assert memories_of(on_disk) == ["One", "Two"]
 
 
-async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, emulator, monkeypatch):
+async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, cosmos, monkeypatch):
     monkeypatch.setattr("cosmosservice.sessions.store.store.CLOSE_TIMEOUT", 0.05)
     lose(process, monkeypatch)
     await process.say(session, "One")
@@ -279,11 +280,11 @@ async def test_a_memory_that_hangs_does_not_hang_the_close(process, session, emu
     monkeypatch.undo()
     await process.say(await process.load(), "Two")
     await process.sessions.flush()
-    assert memories_of(emulator) == ["One", "Two"]
+    assert memories_of(cosmos) == ["One", "Two"]
 
 
 async def test_a_purged_session_leaves_no_memory_also_if_it_is_added_late(
-    process, session, start, emulator, monkeypatch
+    process, session, start, cosmos, monkeypatch
 ):
     """The memory is stored after another process has erased the session and its memories."""
     purged, reached = asyncio.Event(), asyncio.Event()
@@ -301,7 +302,7 @@ async def test_a_purged_session_leaves_no_memory_also_if_it_is_added_late(
         await start().sessions.purge_session(**WHO, session_id="s")
         purged.set()
         await process.sessions.flush()
-    assert documents_of(emulator) == []
+    assert documents_of(cosmos) == []
 
 
 async def test_a_purge_erases_memories_on_another_account(emulator):
@@ -312,13 +313,13 @@ async def test_a_purge_erases_memories_on_another_account(emulator):
     await sessions.flush()
     assert memories_of(emulator) == ["my secret"]
     report = await sessions.purge_session(**WHO, session_id="s")
-    assert (report.companions, documents_of(emulator)) == (1, [])
+    assert (report.dependants, documents_of(emulator)) == (1, [])
     await sessions.close()
     await memory.close()
 
 
 async def test_more_sessions_than_are_kept_in_mind_are_caught_up(
-    process, session, emulator, monkeypatch, caplog
+    process, session, cosmos, monkeypatch, caplog
 ):
     monkeypatch.setattr(remembering, "MOST_DUE", 0)
     await process.say(session, "One")
@@ -328,30 +329,30 @@ async def test_more_sessions_than_are_kept_in_mind_are_caught_up(
     monkeypatch.undo()
     await process.say(session, "Two")
     await process.sessions.flush()
-    assert memories_of(emulator) == ["One", "Two"]
+    assert memories_of(cosmos) == ["One", "Two"]
 
 
 async def test_events_around_one_that_something_else_removed_are_remembered(
-    process, session, start, emulator, monkeypatch
+    process, session, start, cosmos, monkeypatch
 ):
     lose(process, monkeypatch)
     await process.say(session, "I have a cat", "I have a dog", "I have a cow")
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         raw.events.remove(raw.events.one(seq=2))
     other = start(recent_events=1)
     await other.say(await other.load(), "I have a hen")
     await other.sessions.flush()
-    assert memories_of(emulator) == ["I have a cat", "I have a cow", "I have a hen"]
+    assert memories_of(cosmos) == ["I have a cat", "I have a cow", "I have a hen"]
 
 
-async def test_what_was_deleted_does_not_come_back(process, session, start, emulator):
+async def test_what_was_deleted_does_not_come_back(process, session, start, cosmos):
     await process.say(session, "my secret", "something else")
     await process.sessions.flush()
     await process.memory.delete_memory(**WHO, memory_id=session.events[0].id)
     other = start()
     await other.say(await other.load(), "More")
     await other.sessions.flush()
-    assert memories_of(emulator) == ["something else", "More"]
+    assert memories_of(cosmos) == ["something else", "More"]
 
 
 def test_another_memory_service_is_refused():

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from cosmos_emulator import Emulator
 from cosmos_emulator.replicas import Replicas
+from cosmos_emulator.serving import serving
 from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
 from cosmosservice.cli.commands import cli
 from cosmosservice.errors import StaleSessionError
 from tests.memory.raw import documents_of, memories_of
 from tests.memory.support import USER
 from tests.support.adk import event
-from tests.support.serving import serving
 
 WHO = {"app_name": "app", "user_id": USER}
 SEEDS = range(int(os.environ.get("RELIABILITY_SEEDS", "1")))

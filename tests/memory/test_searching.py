@@ -137,3 +137,20 @@ async def test_all_memories_are_listed_the_oldest_first(memory):
     assert set(listed[:150]) == {each.id for each in many[:150]}
     of_none = memory.iter_memories(app_name="app", user_id=USER, session_id="none")
     assert [each async for each in of_none] == []
+
+
+async def test_the_turns_around_a_hit_come_with_it_and_take_no_place_of_the_list(memory):
+    talk = conversation("Hello", "I saw a zebra", "Really?", "Yes", "Goodbye")
+    await memory.add_session_to_memory(talk)
+    (hit,) = await found(memory, "zebra", context=1)
+    turns = hit.custom_metadata["context"]
+    assert [(each["text"], each["before"]) for each in turns] == [
+        ("Hello", True),
+        ("Really?", False),
+    ]
+    assert turns[0]["author"] == "assistant"
+    assert turns[0]["id"] == talk.events[0].id
+    (hit,) = await found(memory, "zebra")
+    assert "context" not in hit.custom_metadata
+    with pytest.raises(ValueError, match="context must be a number of turns"):
+        await found(memory, "zebra", context=-1)

@@ -79,13 +79,13 @@ async def test_preload_memory_shows_it_before_the_model_is_asked(remembering, em
     assert len(queries) == 4  # two searches: the second model call of the turn needs no new one
 
 
-async def test_a_callback_adds_the_session_to_memory(memory, emulator):
+async def test_a_callback_adds_the_session_to_memory(memory, cosmos):
     async def remember(callback_context):
         await callback_context.add_session_to_memory()
 
     model = ScriptedModel(replies=["You told me: last May."])
     await talk(memory, model, after_agent_callback=remember)
-    kept = [each for each in documents_of(emulator) if each["kind"] == "memory"]
+    kept = [each for each in documents_of(cosmos) if each["kind"] == "memory"]
     assert sorted(each["author"] for each in kept) == ["assistant", "user"]
 
 

@@ -6,7 +6,6 @@ from tests.model.checker import Process
 from tests.model.retention import DOCUMENT_TTL, EVENT_TTL
 from tests.model.situations import (
     Scenario,
-    apart,
     appends,
     creates,
     deletes,
@@ -18,6 +17,7 @@ from tests.model.situations import (
     purges,
     reader_at_rest,
     session_document,
+    skewed,
     stored,
     uses,
 )
@@ -28,7 +28,7 @@ def C1(rules):
     """A host is a day ahead; afterwards another creates a session with the same key, and has not
     seen what the first one wrote."""
     ps = [
-        Process("A", appends(rules, holding(), "a", key="k"), offset=apart(rules, 50)),
+        Process("A", appends(rules, holding(), "a", key="k"), offset=skewed(rules, 50)),
         Process("C", creates(rules, "b0", key="k", sid="2"), stale=True, after=("A",)),
     ]
     store = stored(rules, {"1": (session_document("a0"),), "2": (None,)})
@@ -38,12 +38,12 @@ def C1(rules):
 def C1b(rules):
     """The same with an append in another session, and with a host whose clock is slow."""
     ps = [
-        Process("A", appends(rules, holding(), "a", key="k"), offset=apart(rules, 50)),
+        Process("A", appends(rules, holding(), "a", key="k"), offset=skewed(rules, 50)),
         Process(
             "B",
             gets_and_appends(rules, "b", key="k", sid="2"),
             stale=True,
-            offset=apart(rules, -50),
+            offset=skewed(rules, -50),
             after=("A",),
         ),
     ]
@@ -77,7 +77,7 @@ def _with_ttl(rules, events=1, written=0):
 def T1(rules):
     """One process is far ahead, another is right; the session is used all the time."""
     ps = [
-        Process("A", uses(rules, 1, 20), offset=apart(rules, 3600)),
+        Process("A", uses(rules, 1, 20), offset=skewed(rules, 3600)),
         Process("B", uses(rules, 8, 60), after=("A",)),
     ]
     return Scenario([*ps, reader_at_rest(rules, *ps)], _with_ttl(rules))
@@ -85,7 +85,7 @@ def T1(rules):
 
 def T2(rules):
     """The clocks of all processes are slow by three times the ttl."""
-    offset = apart(rules, -300)
+    offset = skewed(rules, -300)
     ps = [
         Process("A", uses(rules, 3, 60), offset=offset),
         Process("B", uses(rules, 4, 60), offset=offset, after=("A",)),
@@ -99,7 +99,7 @@ def T3(rules):
     store = _with_ttl(rules, events=0)
     y = event(1, "y", "a0").having(ttl=EVENT_TTL, ts=0)
     store = store.having(log1=(log_snapshot(), log_snapshot(y)))
-    ps = [Process("B", uses(rules, 4, 85), stale=True, offset=apart(rules, -500))]
+    ps = [Process("B", uses(rules, 4, 85), stale=True, offset=skewed(rules, -500))]
     return Scenario([*ps, reader_at_rest(rules, *ps)], store)
 
 

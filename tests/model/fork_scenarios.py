@@ -20,9 +20,10 @@ from tests.model.situations import (
     restores,
     session_document,
     stored,
+    tombstone,
     with_past,
 )
-from tests.model.store import Frozen
+from tests.model.store import EMPTY, Frozen
 
 
 def source_with(rules, *event_ids):
@@ -170,3 +171,34 @@ def F6(rules):
     )
     ps = [Process("G", gets(rules, "2"), stale=True), Process("D", deletes(rules, "1"))]
     return Scenario(at_the_end(rules, *ps), store)
+
+
+def purged_target(rules, status):
+    """The target's id belonged to a session of one event, which was purged, or nearly so."""
+    old, gone = event(1, "o", "b0"), tombstone(2, "b0")
+    if status == "purged":
+        old = old.having(kind="stub", event_id="", session=EMPTY)
+    doc = session_document("b0", status, revision=2)
+    source = session_document("a0", revision=1, shows="z")
+    return stored(rules, {"1": (source, event(1, "z", "a0")), "2": (doc, old, gone)})
+
+
+def F7(rules):
+    """A fork onto the id of a purged session, which another process creates, and a third reads."""
+    ps = [
+        Process("F", forks_it(rules), lost_reply=True, crash=True),
+        Process("C", creates(rules, "c0", sid="2")),
+        Process("G", gets(rules, "2")),
+    ]
+    store = purged_target(rules, "purged")
+    return Scenario(at_the_end(rules, *ps), store, crashes=1, lost_replies=1)
+
+
+def F7b(rules):
+    """A fork onto the id of a session that is being purged; it is deleted and purged itself."""
+    ps = [
+        Process("F", forks_it(rules), lost_reply=True),
+        Process("Q", deletes_and_purges(rules, "2"), crash=True),
+    ]
+    store = purged_target(rules, "purging")
+    return Scenario(at_the_end(rules, *ps), store, crashes=1, lost_replies=1)

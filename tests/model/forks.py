@@ -1,16 +1,16 @@
 """Forks: a new session with the events of another one up to a point.
 
 The new document comes first, with the status `forking`. It names its source, the point and the
-number of events. Then the events are copied to the places 1, 2 … of its log, and it becomes active.
-Any process that finds `forking` completes the fork. If events of the source are gone, it announces
-a purge.
+number of events. It may take the place of a purged session; its log then begins after the stubs.
+Then the events are copied to the first places of its log, and it becomes active. Any process that
+finds `forking` completes the fork. If events of the source are gone, it announces a purge.
 
 The copy of an event z is called "f:z" here, to tell the two apart.
 """
 
 from __future__ import annotations
 
-from tests.model.erasing import sweep
+from tests.model.erasing import erase, sweep
 from tests.model.steps import finish_restore, fold, of, probe, record, record_id, tombstone_in_force
 from tests.model.store import EMPTY, Frozen
 
@@ -50,22 +50,45 @@ def fork(rules, proc, source, target, incarnation):
             yield from copies(target, doc, records)
         reply = yield ("create", "session" + target, "s", doc)
         etag = reply[1] if reply[0] == "ok" else None
-        if reply[0] != "ok":
+        while outcome is None and etag is None:
             reply = yield ("read", "session" + target, "s")
-            doc, etag = (reply[2], reply[1]) if reply[0] == "ok" else (None, None)
-            if doc is None or doc.incarnation != incarnation:
+            found = reply[2] if reply[0] == "ok" else None
+            if found is not None and own_attempt(found, incarnation):
+                doc, etag = found, reply[1]
+                if doc.status != "forking" and not rules.without(
+                    "only what is forking is copied to"
+                ):
+                    # The answer to our write was lost, and another process has continued since.
+                    outcome = "ended" if doc.status in GONE_FOR_GOOD else "ok"
+                if rules.without("own fork is recognised"):
+                    outcome = "exists"
+            elif found is not None and found.status == "purging":
+                yield from erase(rules, target, found, reply[1])
+            elif found is not None and found.status == "purged":
+                # A new incarnation for every attempt, after the places of the stubs.
+                doc = doc.having(
+                    incarnation=doc.incarnation + "'",
+                    first_seq=found.revision + 1,
+                    revision=found.revision,
+                )
+                etag = None if rules.without("If-Match on a fork") else reply[1]
+                reply = yield ("replace", "session" + target, "s", doc, etag)
+                etag = reply[1] if reply[0] == "ok" else None
+            else:
                 outcome = "exists"
-            elif doc.status != "forking" and not rules.without("only what is forking is copied to"):
-                # The answer to our create was lost, and another process has continued since.
-                outcome = "ended" if doc.status in ("purging", "purged") else "ok"
-            if rules.without("own fork is recognised"):
-                outcome = "exists"
+            found = None
         reply = None
         if outcome is None:
             outcome = yield from copy(rules, target, doc, etag, records)
+    if outcome != "notfound":
+        incarnation = doc.incarnation
     reply = doc = records = etag = None
     proc.end("fork_end", target, incarnation, outcome)
     return outcome
+
+
+def own_attempt(doc, incarnation):
+    return doc.incarnation.rstrip("'") == incarnation
 
 
 def copies(sid, doc, records):
@@ -73,9 +96,10 @@ def copies(sid, doc, records):
     i = 0
     while i < len(records):
         rec = records[i]
-        rec = record("event", doc.incarnation, i + 1, "f:" + rec.event_id, rec.stamp, rec.session)
+        seq = doc.first_seq + i
+        rec = record("event", doc.incarnation, seq, "f:" + rec.event_id, rec.stamp, rec.session)
         yield ("create", "log" + sid, record_id(rec), rec)
-        rec = None
+        rec = seq = None
         i += 1
 
 
@@ -85,10 +109,9 @@ def copy(rules, sid, doc, etag, records):
     yield from copies(sid, doc, records)
     incarnation = doc.incarnation
     new = tuple(record("event", "", 0, r.event_id, 0, r.session) for r in records)
-    doc = doc.having(status="active", revision=len(records), state=fold(doc.state, new)).without(
-        "source"
-    )
-    new = records = None
+    last = doc.revision + len(records)
+    doc = doc.having(status="active", revision=last, state=fold(doc.state, new)).without("source")
+    new = records = last = None
     if rules.without("If-Match on the end of a fork"):
         etag = None
     done = yield ("replace", "session" + sid, "s", doc, etag)

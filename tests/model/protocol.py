@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.model.erasing import erase
-from tests.model.forks import NAMES, finish
+from tests.model.forks import NAMES, finish, own_attempt
 from tests.model.steps import (
     GONE,
     NO_STATE,
@@ -111,10 +111,6 @@ def first_stamp(rules):
     stamps, replies = max(stamps, default=0), None
     now = yield ("now",)
     return max(now, stamps + 1)
-
-
-def own_attempt(doc, incarnation):
-    return doc.incarnation.rstrip("'") == incarnation
 
 
 def touched(user, app):

@@ -258,6 +258,6 @@ def uses(rules, times, pause, sid="1"):
     return body
 
 
-def apart(rules, offset):
+def skewed(rules, offset):
     """How far a process's time is from the server's: not at all, unless the rule is omitted."""
     return offset if rules.without("time is the server's") else 0

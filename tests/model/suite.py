@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.model import (
     clock_scenarios,
-    companion_scenarios,
+    dependant_scenarios,
     erasure_scenarios,
     first_event_scenarios,
     fork_scenarios,
@@ -32,7 +32,7 @@ MODULES = (
     value_scenarios,
     session_value_scenarios,
     first_event_scenarios,
-    companion_scenarios,
+    dependant_scenarios,
     marker_scenarios,
 )
 SCENARIOS = {
@@ -50,7 +50,7 @@ WITHOUT_SHARED_STATE = (
     *("P2", "P3", "P4", "P6", "P7", "P10", "P11", "P11b", "P11c", "P11d", "P12"),
     *("L1b", "L2", "L2b", "L2c", "L2d", "L4", "L4b", "L5b", "L6", "D2", "D3", "D3b", "D4"),
     *("T1", "T2", "T3", "T4", "E3", "E3c", "E4", "E4b", "E4c"),
-    *("F1", "F1b", "F2", "F2b", "F2c", "F3", "F3b", "F4", "F4b", "F5", "F6"),
+    *("F1", "F1b", "F2", "F2b", "F2c", "F3", "F3b", "F4", "F4b", "F5", "F6", "F7", "F7b"),
     *("N1", "N1b", "N2", "N3", "N4", "N4b", "N4c"),
     *("M1", "M1b", "M1c", "M2", "M2b", "M2c"),
 )
@@ -130,6 +130,7 @@ MUTANTS_OF_LAG = {
 
 MUTANTS_OF_FORKS = {
     "the fork's document is created first": ("F5", "I1-lost"),
+    "If-Match on a fork": ("F7", "I7-clobber"),
     "own fork is recognised": ("F1", "I18-denied"),
     "only what is forking is copied to": ("F1b", "I12-transition"),
     "If-Match on the end of a fork": ("F1", "I3-revision-back"),
@@ -172,8 +173,8 @@ MUTANTS_OF_FIRST_EVENTS = {
 }
 
 MUTANTS_OF_COMPANIONS = {
-    "purging covers companions": ("A1", "X1-left"),
-    "companions are probed first": ("A1b", "X1-left"),
+    "purging covers dependants": ("A1", "X1-left"),
+    "dependants are probed first": ("A1b", "X1-left"),
     "the announcement is checked": ("A1", "X2-lost"),
     "the scan comes before the check": ("A1", "X2-lost"),
     "the announcement is confirmed": ("A1b", "X2-lost"),

@@ -9,6 +9,8 @@ from cosmosservice import (
 
 
 def misspelled() -> None:
+    CosmosAccount(tiemout=3)  # type: ignore[call-arg]
+    CosmosSessionService(tiemout=3)  # type: ignore[call-arg]
     CosmosSessionService.embedded(on_conflct="rebase")  # type: ignore[call-arg]
     CosmosMemoryService.embedded(reslts=3)  # type: ignore[call-arg]
     CosmosArtifactService.embedded(blbs="embedded")  # type: ignore[call-arg]

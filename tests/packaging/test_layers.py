@@ -22,10 +22,10 @@ LAYERS = [
     {"sessions"},
     {"containers", "cosmos_session_service", "cosmos_memory_service", "cosmos_artifact_service"},
     {"__init__"},
-    {"explore", "testing"},
+    {"explore", "memory_tools", "selftest", "testing"},
     {"adk", "cli"},
 ]
-LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
+LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
 
 def module_name(path: Path) -> str:
@@ -62,7 +62,7 @@ def _own(name: str) -> str:
     return name.removeprefix("cosmosservice").removeprefix(".")
 
 
-def room(module: str) -> str:
+def package(module: str) -> str:
     parts = module.split(".")
     if parts[:2] == ["sessions", "store"]:
         return "sessions.store"
@@ -73,7 +73,7 @@ GRAPH = {name: imports(name, path.read_text("utf-8")) for name, path in MODULES.
 
 
 def goes_up(module: str, imported: str) -> bool:
-    here, there = room(module), room(imported)
+    here, there = package(module), package(imported)
     return here != there and LAYER[there] >= LAYER[here]
 
 
@@ -85,7 +85,7 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 def test_every_module_has_a_layer():
-    assert {room(module) for module in MODULES} <= LAYER.keys()
+    assert {package(module) for module in MODULES} <= LAYER.keys()
 
 
 def test_nothing_imports_from_a_layer_above_its_own():
@@ -104,7 +104,7 @@ def test_nothing_imports_from_a_layer_above_its_own():
         ("errors", "from cosmosservice.account import container", "account.container"),
         ("errors", "def f():\n    import cosmosservice.cli.doctor", "cli.doctor"),
         (
-            "hosting.host",
+            "hosting.resources",
             "if TYPE_CHECKING:\n    from cosmosservice import CosmosSessionService",
             "",
         ),

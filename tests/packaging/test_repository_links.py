@@ -77,7 +77,7 @@ def test_without_a_remote_there_is_nothing_to_name(tmp_path):
 
 
 def test_the_distributions_carry_the_readme(dist):
-    (sdist,) = dist.glob("*.tar.gz")
+    (sdist,) = dist.glob("cosmosservice-*.tar.gz")
     with tarfile.open(sdist) as archive:
         (name,) = (each for each in archive.getnames() if each.endswith("/PKG-INFO"))
         metadata = email.message_from_bytes(archive.extractfile(name).read())

@@ -24,6 +24,7 @@ from typing import Any
 
 from cosmos_emulator import Emulator, Replicas
 from cosmos_emulator.requests_log import RequestRecord
+from cosmos_emulator.serving import serving
 from cosmosservice import CosmosSessionService
 from tests.reliability.guarantees import (
     APP,
@@ -35,7 +36,6 @@ from tests.reliability.guarantees import (
 )
 from tests.reliability.worker import PLACES, work
 from tests.support.figures import record
-from tests.support.serving import serving
 
 DEADLINE = 300  # seconds: a run that takes longer is stuck
 _REQUESTS = (10, 60)  # between two kills
@@ -159,7 +159,7 @@ async def _look(endpoint: str, emulator: Emulator, history: History, picture: Pi
     for place in PLACES:
         await _read(endpoint, emulator.key, place)
     _catch_up(emulator)
-    picture = check_guarantees(emulator, history, settled=True)
+    picture = check_guarantees(emulator, history, flushed=True)
     for place in PLACES:
         seen = await _read(endpoint, emulator.key, place)
         if seen != picture.view(place):

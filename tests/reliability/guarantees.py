@@ -7,9 +7,11 @@ reader must see. `check_guarantees` compares the two.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import re
+import sqlite3
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -91,7 +93,7 @@ class Picture:
             source = session["source"]
             original = self.live((source["user_id"], source["session_id"]))
             records = [
-                record | {"copied": True} for record in original if record["seq"] <= source["place"]
+                record | {"copied": True} for record in original if record["seq"] <= source["seq"]
             ]
         pending = [record for record in records if record["seq"] > session["revision"]]
         if session["status"] == "active" and _in_force(pending):
@@ -186,25 +188,32 @@ def _value_ids(owner: str, ref: Document) -> list[str]:
 
 
 def _everything(emulator: Emulator) -> Iterator[Document]:
-    """Straight from the emulator's tables: it costs nothing and changes nothing."""
-    with emulator._storage.reading() as tables:
+    """Straight from the tables: no request that could fail or change anything."""
+    with contextlib.closing(tables_of(emulator)) as tables:
         for (number,) in tables.execute("SELECT num FROM containers").fetchall():
             for (body,) in tables.execute(f"SELECT body FROM items_{number}"):
                 yield json.loads(body)
 
 
-def check_guarantees(emulator: Emulator, history: History, *, settled: bool = False) -> Picture:
-    """Raises Broken with all problems. `settled`: every session was read and flushed since."""
+def tables_of(emulator: Emulator) -> sqlite3.Connection:
+    """A copy of all that the emulator stores, in its own form."""
+    tables = sqlite3.connect(":memory:")
+    tables.deserialize(emulator.dump())
+    return tables
+
+
+def check_guarantees(emulator: Emulator, history: History, *, flushed: bool = False) -> Picture:
+    """Raises Broken with all problems. `flushed`: every session was read and flushed since."""
     picture = Picture(emulator)
     problems: list[str] = []
     for where in picture.logs.keys() | picture.sessions.keys():
         problems += _log(picture, where)
         problems += _session(picture, where, history)
-        if settled:
+        if flushed:
             problems += _followed(picture, where)
     problems += _events(picture, history)
     problems += _chunks(picture, history)
-    problems += _shared_state(picture, history, settled)
+    problems += _shared_state(picture, history, flushed)
     if problems:
         raise Broken("\n".join(problems))
     return picture
@@ -335,7 +344,7 @@ def _left_behind(document: Document, history: History) -> bool:
     return document["document_type"] == "chunk" and document["event_id"] in history.cut_off
 
 
-def _shared_state(picture: Picture, history: History, settled: bool) -> list[str]:
+def _shared_state(picture: Picture, history: History, flushed: bool) -> list[str]:
     """For each key the largest stamp wins. Nothing merged is older than what was acknowledged."""
     problems = []
     made: dict[tuple[str, str, str], list[tuple[tuple[int, str], Any]]] = {}
@@ -351,7 +360,7 @@ def _shared_state(picture: Picture, history: History, settled: bool) -> list[str
         erased = document.get("erased", -1)
         values = _whole_state(picture, document, problems)
         for stamp, value in changes:
-            due = settled or (stamp[1] in history.stored and stamp[1] not in history.unmerged)
+            due = flushed or (stamp[1] in history.stored and stamp[1] not in history.unmerged)
             if due and stamp > current and stamp[0] > erased:
                 problems.append(f"G8 {kind} {key}: {value!r} of {stamp} is lost to {current}")
             if stamp == current and values.get(key) != value:

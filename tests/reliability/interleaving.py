@@ -37,7 +37,7 @@ from tests.reliability.guarantees import (
     Where,
     check_guarantees,
 )
-from tests.reliability.simulation import Fate, Killed, Process, VirtualLoop, settled, store
+from tests.reliability.simulation import Fate, Killed, Process, VirtualLoop, all_waiting, store
 from tests.support.adk import event
 
 STEP = 0.001  # seconds that each request takes
@@ -199,7 +199,7 @@ class World:
         assert isinstance(loop, VirtualLoop)
         tasks = [asyncio.create_task(actor) for actor in actors]
         while True:
-            await settled()
+            await all_waiting()
             self._waiting = [turn for turn in self._waiting if not turn.done()]
             if all(task.done() for task in tasks):
                 break

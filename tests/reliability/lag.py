@@ -59,7 +59,7 @@ SOME = [World(BOTH), World(BOTH, 0.5), *(World(each, held=True) for each in CONT
 Work = Callable[[Stage, World], Awaitable[None]]
 
 
-def scene(world: World, work: Work, *, settled: bool = True, **options: Any) -> None:
+def scene(world: World, work: Work, *, flushed: bool = True, **options: Any) -> None:
     """Does the work while replicas lag. Once they have caught up, every guarantee holds."""
 
     async def run() -> None:
@@ -68,7 +68,7 @@ def scene(world: World, work: Work, *, settled: bool = True, **options: Any) -> 
         await stage.victim.service.flush()
         check_guarantees(stage.emulator, stage.history)
         catch_up(stage)
-        if settled:
+        if flushed:
             await strictly(stage)
 
     simulate(run)
@@ -87,7 +87,7 @@ async def strictly(stage: Stage) -> None:
     found = await reader.service.get_session(**THIS)
     assert (found and ([each.id for each in found.events], found.state)) == expected
     await reader.service.close()
-    check_guarantees(stage.emulator, stage.history, settled=expected is not None)
+    check_guarantees(stage.emulator, stage.history, flushed=expected is not None)
 
 
 async def used(stage: Stage, world: World) -> Session:

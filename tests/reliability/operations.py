@@ -20,6 +20,7 @@ from cosmosservice.errors import (
     StateUpdatePendingError,
     StorageError,
 )
+from cosmosservice.hosting.operation import Unbounded
 from tests.reliability.guarantees import APP, History, Picture, View
 from tests.reliability.simulation import Killed, Process, store
 from tests.support.adk import event
@@ -267,6 +268,18 @@ def forking(at: int | None = None):
     return run
 
 
+async def with_purged_target(stage: Stage) -> None:
+    """The name of the fork belonged to another session."""
+    await with_everything(stage)
+    other = stage.fresh()
+    where = {"app_name": APP, "user_id": FORK[0], "session_id": FORK[1]}
+    session = await other.service.create_session(**where)
+    stage.history.unknown.add("former")
+    await other.service.append_event(session, event("former", id="former"))
+    await other.service.purge_session(**where)
+    await other.service.close()
+
+
 async def without_document(stage: Stage) -> None:
     """The session's document and its large values are gone: only the log is left."""
     await with_everything(stage)
@@ -281,7 +294,7 @@ async def remove_document(stage: Stage) -> None:
             if each["document_type"] in ("session", "state_value"):
                 await store.sessions.delete(each["id"], each["user_id"])
 
-    await other.service.in_store("test", remove)
+    await other.service.in_store(Unbounded("test"), remove)
     await other.service.close()
     stage.history.damaged.add(WHERE)
 
@@ -432,6 +445,16 @@ OPERATIONS = [
         None,
         (["one"], TWO | {"own_key": "one"}),
         where=FORK,
+        again=AlreadyExistsError,
+    ),
+    Operation(
+        "fork onto a purged session",
+        with_purged_target,
+        forking(),
+        None,
+        (EVERYTHING, TWO | {"own_key": VALUES}),
+        where=FORK,
+        uploads=("large", "values"),
         again=AlreadyExistsError,
     ),
     Operation(

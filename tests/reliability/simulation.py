@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import math
 import os
 import random
 import selectors
@@ -24,10 +25,9 @@ from unittest import mock
 from cosmos_emulator import Emulator, Replicas
 from cosmos_emulator.faults import ConnectionDropped
 from cosmos_emulator.messages import Request, Response
-from cosmos_emulator.storage import Storage
 from cosmos_emulator.transports import EmulatorAsyncTransport
 from cosmosservice import CosmosSessionService
-from cosmosservice.hosting.io_thread import IoThread
+from cosmosservice.hosting.thread_executor import ThreadExecutor
 
 T = TypeVar("T")
 
@@ -145,6 +145,8 @@ def simulate(work: Callable[[], Coroutine[Any, Any, T]], seed: int = 0) -> T:
                 "secrets.token_hex", lambda size: f"{names.getrandbits(8 * size):0{2 * size}x}"
             )
         )
+        # The SDK signs with the real date.
+        patches.enter_context(mock.patch("cosmos_emulator.auth.MAX_SKEW", math.inf))
         # A hundredth of Cosmos DB's limit: the same requests, with less data.
         patches.enter_context(mock.patch(f"{store}.event_log.ITEM_LIMIT", 20_000))
         patches.enter_context(mock.patch("cosmosservice.account.chunks.CHUNK_BYTES", 14_000))
@@ -169,7 +171,7 @@ def _end(loop: VirtualLoop) -> None:
     loop.close()
 
 
-async def settled() -> None:
+async def all_waiting() -> None:
     """Returns when all other tasks wait for something."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
@@ -179,30 +181,31 @@ async def settled() -> None:
             return
 
 
-class _SharedLoop(IoThread):
+class SharedLoop(ThreadExecutor):
     """The real hand-over between loops, with the same loop on both sides."""
 
-    def _thread(self) -> Any:
-        if self._current is None:
-            self._current = _SharedThread(self._new_host())  # type: ignore[assignment]
-        return self._current
+    def worker(self) -> Any:
+        if self.current is None:
+            self.current = _SharedWorker(self.new_resources())  # type: ignore[assignment]
+        return self.current
 
     async def close(self) -> None:
-        thread, self._current = self._current, None
-        if thread is not None:
-            await thread.host.close()
+        worker, self.current = self.current, None
+        if worker is not None:
+            await worker.resources.close()
 
     def abandon(self) -> None:
-        self._current = None
+        self.current = None
 
 
-class _SharedThread:
-    def __init__(self, host: Any) -> None:
+class _SharedWorker:
+    def __init__(self, resources: Any) -> None:
         self.loop, self.pid = asyncio.get_running_loop(), os.getpid()
-        self.host, self.calls = host, set()
+        self.resources, self.calls = resources, set()
 
-    def take(self, call: Any) -> bool:
-        self.loop.call_soon_threadsafe(call.start, self)
+    def accept(self, call: Any) -> bool:
+        call.worker = self
+        self.loop.call_soon_threadsafe(call.begin)
         return True
 
 
@@ -250,32 +253,26 @@ class Wire:
             raise Killed
 
 
-def store(replicas: Replicas | None = None) -> Emulator:
-    """An emulator with empty containers. Lag follows virtual time."""
-    with mock.patch.object(Storage, "__init__", _filled):
-        return Emulator(replicas=replicas)
-
-
-def _filled(storage: Storage, path: str) -> None:
-    _open(storage, path)
-    storage._connection.deserialize(_empty_store())
-
-
-_open = Storage.__init__
+def store(replicas: Replicas | None = None, content: bytes | None = None) -> Emulator:
+    """An emulator with empty containers, or with this content. Lag follows virtual time."""
+    return Emulator.load(content or _empty_store(), replicas=replicas)
 
 
 @lru_cache(maxsize=1)
 def _empty_store() -> bytes:
-    """Made once: every case starts with it."""
-
-    async def open_and_close(emulator: Emulator) -> None:
+    async def open_containers(emulator: Emulator) -> None:
         await CosmosSessionService.embedded(emulator).list_sessions(app_name="none")
 
-    with mock.patch.object(Storage, "__init__", _open), Emulator() as emulator:
-        worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
+    return content_after(open_containers)
+
+
+def content_after(work: Callable[[Emulator], Coroutine[Any, Any, None]]) -> bytes:
+    """What an emulator holds then. Made once: every case starts with it."""
+    with Emulator() as emulator:
+        worker = threading.Thread(target=asyncio.run, args=(work(emulator),))
         worker.start()
         worker.join()
-        return emulator._storage._connection.serialize()
+        return emulator.dump()
 
 
 class Process:
@@ -290,7 +287,7 @@ class Process:
             **options,
         )
         account = self.service._account
-        account._io = _SharedLoop(account._io._new_host)
+        account.executor = SharedLoop(account.executor.new_resources)
 
     def kill(self) -> None:
         self.wire.dead = True

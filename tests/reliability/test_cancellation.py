@@ -41,12 +41,12 @@ CANCELLED = [
 ]
 
 
-@pytest.mark.parametrize("home", ["a thread", "this loop"])
+@pytest.mark.parametrize("executor", ["a thread", "this loop"])
 @pytest.mark.parametrize("operation", CANCELLED, ids=lambda each: each.name)
-def test_cancelled_after_any_number_of_steps(operation, home):
+def test_cancelled_after_any_number_of_steps(operation, executor):
     async def scene(steps: int) -> bool:
         stage = Stage(**operation.options)
-        if home == "this loop":
+        if executor == "this loop":
             stage.victim.wire.slow = True
             await stage.victim.service.__aenter__()
         await operation.prepare(stage)
@@ -68,7 +68,7 @@ def test_cancelled_after_any_number_of_steps(operation, home):
         return finished
 
     # From 1: a task that is cancelled before its first step never began.
-    steps = 2 if home == "this loop" and STRIDE > 1 else 1
+    steps = 2 if executor == "this loop" and STRIDE > 1 else 1
     while not simulate(partial(scene, steps)):
         steps += STRIDE
     assert steps > 2
@@ -82,11 +82,11 @@ def _held_if_stored(stage: Stage) -> None:
         assert held == there
 
 
-@pytest.mark.parametrize("home", ["a thread", "this loop"])
-def test_cancelling_one_of_several_appends_leaves_the_others_alone(home):
+@pytest.mark.parametrize("executor", ["a thread", "this loop"])
+def test_cancelling_one_of_several_appends_leaves_the_others_alone(executor):
     async def scene(steps: int) -> bool:
         stage = Stage()
-        if home == "this loop":
+        if executor == "this loop":
             stage.victim.wire.slow = True
             await stage.victim.service.__aenter__()
         stage.session = await stage.create(stage.victim, "first")
@@ -114,7 +114,7 @@ def test_cancelling_one_of_several_appends_leaves_the_others_alone(home):
         return finished
 
     # From 1: a task that is cancelled before its first step never began.
-    steps = 2 if home == "this loop" and STRIDE > 1 else 1
+    steps = 2 if executor == "this loop" and STRIDE > 1 else 1
     while not simulate(partial(scene, steps)):
         steps += STRIDE
     assert steps > 2

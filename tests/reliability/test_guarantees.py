@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
 
-from tests.reliability.guarantees import Broken, check_guarantees
+from cosmos_emulator import Emulator
+from tests.reliability.guarantees import Broken, check_guarantees, tables_of
 from tests.reliability.operations import Stage, deleted, say, with_large
 from tests.reliability.simulation import simulate
 
 
 def tamper(stage: Stage, where, change) -> None:
     """Lets `change` alter every document that `where` chooses; None removes it."""
-    with stage.emulator._storage.writing() as tables:
+    with contextlib.closing(tables_of(stage.emulator)) as tables:
         for (number,) in tables.execute("SELECT num FROM containers").fetchall():
             for seq, body in tables.execute(f"SELECT seq, body FROM items_{number}").fetchall():
                 document = json.loads(body)
@@ -25,6 +27,8 @@ def tamper(stage: Stage, where, change) -> None:
                 else:
                     text = json.dumps(changed)
                     tables.execute(f"UPDATE items_{number} SET body = ? WHERE seq = ?", [text, seq])
+        tables.commit()
+        stage.emulator = Emulator.load(tables.serialize())
 
 
 def is_event(name: str):

@@ -25,6 +25,7 @@ from cosmosservice.errors import (
     SessionNotFoundError,
     StaleSessionError,
 )
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.store.store import SessionStore
 from tests.reliability.guarantees import APP, Picture
 from tests.reliability.lag import (
@@ -158,7 +159,7 @@ def test_an_export_is_complete(world):
             mock.patch.object(session_work, "CosmosSessionService", return_value=reader.service),
             mock.patch.object(session_work, "settings_of"),
         ):
-            await Export(file).run(None, None, None, None)
+            await Export(file, ()).run(None, None, None, None)
         (found,) = archive.read(file.getvalue().splitlines())
         assert [each.id for each in found.events] == NAMES
         assert found.state["own_key"] == found.state["user:key"] == NAMES[-1]
@@ -241,7 +242,7 @@ def test_a_process_sees_what_it_wrote_first(world):
                 await container.delete("first", key)
             await store.sessions.delete("second", "u")
 
-        await stage.fresh().service.in_store("look", look)
+        await stage.fresh().service.in_store(Unbounded("look"), look)
 
     scene(world, work)
 

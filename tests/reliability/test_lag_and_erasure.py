@@ -15,7 +15,7 @@ from cosmosservice.sessions.store.clock import HybridClock
 from tests.reliability.guarantees import APP, Picture
 from tests.reliability.lag import BOTH, SOME, WORLDS, World, catch_up, content, scene, used
 from tests.reliability.operations import THIS, USER, WHERE, WHO, Stage, late, say
-from tests.reliability.simulation import EPOCH, Fate, Killed, settled, simulate
+from tests.reliability.simulation import EPOCH, Fate, Killed, all_waiting, simulate
 from tests.reliability.test_guarantees import tamper
 
 everywhere = pytest.mark.parametrize("world", WORLDS, ids=str)
@@ -87,7 +87,7 @@ def test_a_purge_of_the_user_finds_every_session(world):
         app = Picture(stage.emulator).states["app_state", f"app:{APP}"]
         assert app["state"]["kept"] == 1
 
-    scene(world, work, settled=False)
+    scene(world, work, flushed=False)
 
 
 @everywhere
@@ -196,7 +196,7 @@ def test_a_change_of_the_future_does_not_come_back(purged):
             append = asyncio.create_task(
                 stage.victim.service.append_event(session, say("secret", "user:"))
             )
-            await settled()
+            await all_waiting()
         await asyncio.sleep(8)
         if purged:
             assert (await stage.fresh().service.purge_session(**THIS)).sessions == 1

@@ -53,7 +53,7 @@ original: dict[str, Any] = {
 NOTICED = (AssertionError, CosmosServiceError, pytest.fail.Exception)
 
 
-async def no_settling(*_: Any) -> None:
+async def no_merging(*_: Any) -> None:
     """A projection that does not merge the changes of others."""
 
 
@@ -228,7 +228,7 @@ def comes_back_from_the_future(*, purged: bool = True) -> None:
 
 
 MUTANTS = [
-    (Projection, "_settle", no_settling, matrix("get of a late session")),
+    (Projection, "_merge_shared", no_merging, matrix("get of a late session")),
     (
         SessionDocuments,
         "initial_changes",
@@ -266,7 +266,7 @@ MUTANTS = [
     (EventLog, "_are_lost", no_probe, worlds(lag.test_a_get_shows_what_the_session_had)),
     (
         "cosmosservice.sessions.store.event_log",
-        "missing_places",
+        "missing_seqs",
         no_gaps,
         worlds(lag.test_a_get_shows_what_the_session_had),
     ),
@@ -294,7 +294,7 @@ MUTANTS = [
     ),
     (
         Container,
-        "become_known",
+        "learn_resource_id",
         no_becoming_known,
         worlds(lag.test_a_process_sees_what_it_wrote_first),
     ),

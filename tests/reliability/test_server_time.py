@@ -160,15 +160,15 @@ def test_an_event_that_nobody_projected_is_renewed():
     async def work(stage: Stage) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
         catch_up(stage)
-        keeper = stage.fresh()
-        await keeper.service.get_session(**THIS)
+        reader = stage.fresh()
+        await reader.service.get_session(**THIS)
         stage.emulator.replicas.hold("events")
         await stage.append(stage.victim, session, say("one"))
         stage.victim.kill()
         for _ in range(28):
             await asyncio.sleep(150)
-            assert await keeper.service.get_session(**THIS) is not None
-        await keeper.service.flush()
+            assert await reader.service.get_session(**THIS) is not None
+        await reader.service.flush()
         catch_up(stage)
         found = await stage.fresh().service.get_session(**THIS)
         assert [each.id for each in found.events] == ["one"]

@@ -1,20 +1,10 @@
-"""These tests inspect the emulator's request log and inject faults, so they always use the
-emulator."""
+"""Tests of the session service. Many look into the emulator; the others run on any store."""
 
 from __future__ import annotations
 
 import pytest
 
 from cosmosservice.account.retries import Retry
-from tests.support.stores import CosmosStore
-
-
-@pytest.fixture
-async def open_service(connect_embedded):
-    """Each call is another process, as far as the store can tell."""
-    store = CosmosStore(connect_embedded)
-    yield store.open
-    await store.close()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import warnings
 import pytest
 from azure.cosmos.aio import CosmosClient
 
+from cosmos_emulator.serving import serving
 from cosmosservice import (
     CosmosAccount,
     CosmosArtifactService,
@@ -19,10 +20,9 @@ from cosmosservice import (
 from cosmosservice.adk import session_service
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import ConfigurationError
-from cosmosservice.hosting.life import Life
+from cosmosservice.hosting.resources import Phase
 from tests.support.adk import event, reload
 from tests.support.raw import raw_client
-from tests.support.serving import serving
 
 WHO = {"app_name": "app", "user_id": "user"}
 
@@ -213,7 +213,7 @@ def test_contradictory_options_are_refused(emulator):
 async def test_an_account_makes_the_containers_of_any_definitions(emulator):
     account = CosmosAccount.embedded(emulator)
     await account.open_containers(CONTAINERS)
-    assert account._io.life is Life.OPEN  # a forked child must leave the connection alone
+    assert account.executor.phase is Phase.OPEN  # a forked child must leave the connection alone
     await account.close()
     with raw_client(emulator) as client:
         names = {each["id"] for each in client.get_database_client("adk").list_containers()}

@@ -15,8 +15,8 @@ KEYS = [5, None, True, 1.5, (1, 2), b"key"]
 
 
 @pytest.fixture
-def raw(emulator):
-    with raw_store(emulator) as store:
+def raw(cosmos):
+    with raw_store(cosmos) as store:
         yield store
 
 

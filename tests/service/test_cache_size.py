@@ -7,6 +7,7 @@ import tracemalloc
 
 import pytest
 
+from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.sessions.store.keys import SessionKey
 from tests.support.adk import event
 
@@ -40,7 +41,7 @@ async def test_what_the_cache_counts_is_what_it_takes(open_service, shape):
     tracemalloc.start()
     for number in range(count):
         await reader.get_session(app_name="app", user_id=f"user {number}", session_id="s")
-    cache = (await reader.in_store("test", _store)).cache
+    cache = (await reader.in_store(Unbounded("test"), _store)).cache
     SessionKey.of.cache_clear()
     gc.collect()
     counted, full = cache.bytes, tracemalloc.get_traced_memory()[0]

@@ -114,12 +114,12 @@ async def test_under_lag_the_prompt_is_one_that_the_session_had(lagging):
 
 
 async def test_a_record_of_those_that_was_removed_is_reported_and_the_rest_is_loaded(
-    open_service, emulator, caplog
+    open_service, cosmos, caplog
 ):
     session = await conversation(
         open_service(), 0, ("wait", True, False), *[SAY] * 9, ("roll", 2, 0)
     )
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         place = raw.sessions.one(document_type="session")["load"]["from"]
         raw.events.remove(raw.events.one(seq=place))
     service = open_service(since_compaction=True)
@@ -131,18 +131,18 @@ async def test_a_record_of_those_that_was_removed_is_reported_and_the_rest_is_lo
 
 
 @pytest.mark.parametrize("load", ["x", {}, {"from": "a"}, {"from": 3, "at": 0}])
-async def test_a_damaged_place_means_everything(open_service, emulator, load):
+async def test_a_damaged_place_means_everything(open_service, cosmos, load):
     session = await conversation(open_service(), 9)
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         raw.sessions.put(raw.sessions.one(document_type="session") | {"load": load})
     assert await reload(open_service(since_compaction=True), session) == await reload(
         open_service(), session
     )
 
 
-async def test_a_purge_leaves_no_places(service, emulator):
+async def test_a_purge_leaves_no_places(service, cosmos):
     session = await conversation(service, 9)
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert raw.sessions.one(document_type="session")["load"]["from"] > 1
         await service.purge_session(**WHO, session_id=session.id)
         assert "load" not in raw.sessions.one(document_type="session")

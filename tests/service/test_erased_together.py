@@ -12,6 +12,7 @@ from cosmosservice import (
     CosmosArtifactService,
     CosmosMemoryService,
     CosmosSessionService,
+    UnavailableError,
 )
 from tests.support.adk import event
 from tests.support.raw import raw_client
@@ -35,6 +36,15 @@ async def fill(account, session_id, **who):
     return sessions, memory, artifacts
 
 
+def everything(emulator):
+    """All documents, by container."""
+    database = raw_client(emulator).get_database_client("adk")
+    return {
+        each["id"]: list(database.get_container_client(each["id"]).read_all_items())
+        for each in database.list_containers()
+    }
+
+
 async def what_is_left(sessions, memory, artifacts, session_id, **who):
     names = WHO | who
     found = await memory.search_memory(**names, query=SECRET)
@@ -55,7 +65,7 @@ async def test_memories_and_artifacts_go_with_their_session(emulator, way):
         else:
             await sessions.delete_session(**WHO, session_id="s")
             report = await sessions.purge_deleted(older_than=datetime.timedelta(0))
-        assert (report.sessions, report.companions > 0) == (1, True)
+        assert (report.sessions, report.dependants > 0) == (1, True)
         assert await what_is_left(*services, "s") == (0, [])
         assert await what_is_left(*services, "kept", user_id="other") == (1, ["secret.txt"])
 
@@ -72,10 +82,10 @@ async def test_an_interrupted_purge_is_finished_by_the_next_call(emulator, conta
         failed = await sessions.purge_deleted()
         assert (failed.sessions, len(failed.failed)) == (0, 1)
         report = await sessions.purge_deleted()
-        assert (report.sessions, report.companions > 0) == (1, True)
+        assert (report.sessions, report.dependants > 0) == (1, True)
         assert await what_is_left(*services, "s") == (0, [])
         again = await sessions.purge_deleted()
-        assert (again.sessions, again.companions) == (0, 0)
+        assert (again.sessions, again.dependants) == (0, 0)
 
 
 async def test_no_document_holds_what_was_erased(emulator):
@@ -83,9 +93,30 @@ async def test_no_document_holds_what_was_erased(emulator):
         (sessions, *_) = services = await fill(account, "s")
         await sessions.purge_user(**WHO, include_state=True)
         assert services
-    client = raw_client(emulator)
-    database = client.get_database_client("adk")
-    names = {each["id"] for each in database.list_containers()}
-    assert names == {"sessions", "events", "memories", "artifacts"}
-    for name in names:
-        assert SECRET not in str(list(database.get_container_client(name).read_all_items()))
+    stored = everything(emulator)
+    assert stored.keys() == {"sessions", "events", "memories", "artifacts"}
+    assert SECRET not in str(stored)
+
+
+@pytest.mark.parametrize("source", ["kept", "purged"])
+async def test_a_fork_that_nobody_asks_for_again_is_completed_or_erased(emulator, source):
+    async with CosmosAccount.embedded(emulator) as account:
+        sessions, *_ = await fill(account, "s")
+        session = await sessions.get_session(**WHO, session_id="s")
+        await sessions.append_event(session, event("another word"))
+        # The first copy is stored, and the rest of the fork is not.
+        emulator.faults.drop_before(container="events", operation="create", nth=2, times=None)
+        with pytest.raises(UnavailableError):
+            await sessions.fork_session(**WHO, session_id="s", new_user_id="other")
+        emulator.faults.clear()
+    async with CosmosAccount.embedded(emulator) as account:
+        sessions = CosmosSessionService(account=account)
+        if source == "purged":
+            await sessions.purge_user(**WHO)
+        emulator.clock.advance(2 * 24 * 3600)
+        await sessions.list_sessions(**WHO)  # its answer tells the time
+        assert await sessions.count_deleted() == 0
+        assert (await sessions.purge_deleted()).failed == ()
+        found = await sessions.list_sessions(app_name="app", user_id="other")
+        assert len(found.sessions) == (1 if source == "kept" else 0)
+        assert (SECRET in str(everything(emulator))) == (source == "kept")

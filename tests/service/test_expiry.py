@@ -13,7 +13,7 @@ THIS = WHO | {"session_id": "s"}
 HOUR = 3600
 
 
-async def test_an_unused_session_goes_with_all_its_events(open_service, emulator, later):
+async def test_an_unused_session_goes_with_all_its_events(open_service, cosmos, later):
     service = open_service(ttl=HOUR)
     session = await service.create_session(**THIS, state={"user:u": 1, "app:a": 1})
     await service.append_event(session, event("x"))
@@ -27,7 +27,7 @@ async def test_an_unused_session_goes_with_all_its_events(open_service, emulator
     assert await fresh.get_session(**THIS) is None
     assert (await fresh.list_sessions(**WHO)).sessions == []
     later(4 * HOUR)
-    assert stored(emulator) == []
+    assert stored(cosmos) == []
     assert await fresh.get_user_state(**WHO) == {"u": 1}
 
 
@@ -80,9 +80,9 @@ async def test_what_is_left_of_an_expired_session_hides_nothing_of_its_successor
     assert not caplog.records
 
 
-async def test_a_session_that_expires_leaves_nothing_of_one_that_it_replaced(service, emulator):
+async def test_a_session_that_expires_leaves_nothing_of_one_that_it_replaced(service, cosmos):
     await recreated(service, ttl=HOUR)
-    assert "s3cret" not in str(stored(emulator))
+    assert "s3cret" not in str(stored(cosmos))
     assert texts(await service.get_session(**THIS)) == ["new"]
 
 
@@ -96,10 +96,10 @@ async def test_what_a_purge_leaves_expires(service, emulator):
 
 
 @pytest.mark.parametrize("days", [9, 10, 11, 30, 90])
-async def test_a_purge_erases_the_events_of_a_session_of_any_ttl(service, emulator, days):
+async def test_a_purge_erases_the_events_of_a_session_of_any_ttl(service, cosmos, days):
     session = await service.create_session(**THIS, ttl=days * 24 * HOUR)
     await service.append_event(session, event("s3cret"))
     await service.append_event(session, event("s3cret " * 400_000))
     await service.delete_session(**THIS)
     assert (await service.purge_session(**THIS)).documents > 0
-    assert "s3cret" not in str(stored(emulator))
+    assert "s3cret" not in str(stored(cosmos))

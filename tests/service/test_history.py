@@ -142,13 +142,13 @@ async def test_a_fork_for_another_user_copies_no_user_state(open_service, servic
     assert (await open_service().get_session(**other, session_id=fork.id)).state == fork.state
 
 
-async def test_a_fork_onto_an_id_that_is_in_use_stores_nothing(service, session, emulator):
+async def test_a_fork_onto_an_id_that_is_in_use_stores_nothing(service, session, cosmos):
     await service.create_session(**WHO, session_id="taken", state={"mine": 1})
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         before = raw.everything()
     with pytest.raises(AlreadyExistsError, match="Nothing was stored"):
         await service.fork_session(**THIS, new_session_id="taken")
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert raw.everything() == before
 
 
@@ -192,13 +192,13 @@ async def test_a_fork_that_was_cut_short_anywhere_is_completed_by_whoever_meets_
     assert again.events == session.events
 
 
-async def test_a_session_is_made_again_from_its_log_alone(open_service, service, emulator):
+async def test_a_session_is_made_again_from_its_log_alone(open_service, service, cosmos):
     large = os.urandom(50_000).hex()
     session = await service.create_session(**THIS, state={"a": 0, "kept": large})
     await service.append_event(session, event("1", delta={"a": 1}))
     await service.append_event(session, event("2", delta={"b": 2}))
     await service.flush()
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         for body in raw.sessions.all(document_type="session"):
             raw.sessions.remove(body)
         for body in raw.sessions.all(document_type="state_value"):
@@ -250,11 +250,11 @@ async def test_a_fork_whose_source_is_purged_meanwhile_leaves_nothing(
     assert "adk_event" not in kinds
 
 
-async def test_values_of_a_session_that_was_created_anew_are_purged_with_it(open_service, emulator):
+async def test_values_of_a_session_that_was_created_anew_are_purged_with_it(open_service, cosmos):
     service = open_service()
     await service.create_session(**THIS, state={"large": os.urandom(50_000).hex()})
     await service.delete_session(**THIS)
     await service.create_session(**THIS, state={"large": os.urandom(50_000).hex()})
     await service.purge_session(**THIS)
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert raw.sessions.all(document_type="state_value") == []

@@ -21,13 +21,13 @@ def text(size: int) -> str:
     return os.urandom(size // 2).hex()
 
 
-def values(emulator):
-    with raw_store(emulator) as raw:
+def values(cosmos):
+    with raw_store(cosmos) as raw:
         return raw.sessions.all(document_type="state_value")
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_three_megabytes_in_five_values_work(open_service, emulator, scope):
+async def test_three_megabytes_in_five_values_work(open_service, cosmos, scope):
     service = open_service()
     state = {f"{scope}{name}": text(600_000) for name in "abcde"}
     session = await service.create_session(**THIS)
@@ -36,7 +36,7 @@ async def test_three_megabytes_in_five_values_work(open_service, emulator, scope
     assert (await reload(open_service(), session)).state == state
     listed = await open_service().list_sessions(**WHO)
     assert listed.sessions[0].state == state
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert all(len(str(body)) < 2_000_000 for body in raw.everything())
 
 

@@ -26,10 +26,9 @@ THIS = WHO | {"session_id": "s"}
 NOW = datetime.timedelta(0)
 
 
-def stored(emulator, container="events"):
-    with raw_client(emulator) as client:
-        proxy = client.get_database_client("adk").get_container_client(container)
-        return list(proxy.query_items("SELECT * FROM c", enable_cross_partition_query=True))
+def stored(store, container="events"):
+    with raw_store(store) as raw:
+        return getattr(raw, container).all()
 
 
 async def test_a_restored_session_is_as_it_was(open_service):
@@ -70,7 +69,7 @@ async def test_restore_says_what_it_cannot_do(service):
         await service.create_session(**THIS)
 
 
-async def test_a_purged_session_leaves_no_content(open_service, emulator):
+async def test_a_purged_session_leaves_no_content(open_service, cosmos):
     service = open_service()
     session = await service.create_session(**THIS, state={"secret": "s3cret"})
     blob = types.Blob(data=b"s3cret" * 600_000, mime_type="image/png")
@@ -79,9 +78,9 @@ async def test_a_purged_session_leaves_no_content(open_service, emulator):
     await service.append_event(session, event(content=types.Content(role="user", parts=[part])))
     report = await service.purge_session(**THIS)
     assert report.documents >= 2
-    kinds = sorted(each["document_type"] for each in stored(emulator))
+    kinds = sorted(each["document_type"] for each in stored(cosmos))
     assert kinds == ["stub", "stub", "tombstone"]
-    assert "s3cret" not in str(stored(emulator)) + str(stored(emulator, "sessions"))
+    assert "s3cret" not in str(stored(cosmos)) + str(stored(cosmos, "sessions"))
     assert await open_service().get_session(**THIS) is None
     with pytest.raises(SessionNotFoundError):
         await service.append_event(session, event("x"))
@@ -93,7 +92,7 @@ async def test_a_purged_session_leaves_no_content(open_service, emulator):
     assert (await service.purge_session(**THIS)).sessions == 1
 
 
-async def test_a_user_is_erased_with_all_sessions_and_on_request_the_state(open_service, emulator):
+async def test_a_user_is_erased_with_all_sessions_and_on_request_the_state(open_service, cosmos):
     service = open_service()
     seen = []
     for name in "abc":
@@ -105,7 +104,7 @@ async def test_a_user_is_erased_with_all_sessions_and_on_request_the_state(open_
     assert report.sessions == 3
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert await service.get_user_state(**WHO) == {"x": "u"}
-    assert "secret" not in str(stored(emulator))
+    assert "secret" not in str(stored(cosmos))
     await service.purge_user(**WHO, include_state=True)
     assert await open_service().get_user_state(**WHO) == {}
     assert len((await service.list_sessions(app_name="app")).sessions) == 1
@@ -135,17 +134,15 @@ async def recreated(service, *, ttl=None):
     return old, session
 
 
-async def test_what_was_deleted_is_purged_though_the_session_was_created_anew(
-    open_service, emulator
-):
+async def test_what_was_deleted_is_purged_though_the_session_was_created_anew(open_service, cosmos):
     service = open_service()
     old, session = await recreated(service)
     assert (await service.purge_deleted(older_than=datetime.timedelta(hours=1))).sessions == 0
     assert (await service.purge_deleted(older_than=NOW, app_name="other")).sessions == 0
-    assert "s3cret" in str(stored(emulator))
+    assert "s3cret" in str(stored(cosmos))
     report = await service.purge_deleted(older_than=NOW)
     assert (report.sessions, report.documents) == (1, 2)
-    assert "s3cret" not in str(stored(emulator))
+    assert "s3cret" not in str(stored(cosmos))
     with pytest.raises(SessionNotFoundError):
         await service.append_event(old, event("x"))
     await service.append_event(session, event("more"))
@@ -199,9 +196,7 @@ async def test_a_missing_session_document_is_rebuilt_from_the_log(open_service, 
     assert found.state == {"n": 2, "user:n": 2, "app:n": 2}
 
 
-async def test_of_several_sessions_of_one_id_the_last_with_events_is_rebuilt(
-    open_service, emulator
-):
+async def test_of_several_sessions_of_one_id_the_last_with_events_is_rebuilt(open_service, cosmos):
     service = open_service()
     for name in ("first", "second"):
         session = await service.create_session(**THIS, state={"name": name})
@@ -209,23 +204,23 @@ async def test_of_several_sessions_of_one_id_the_last_with_events_is_rebuilt(
         await service.delete_session(**THIS)
     await service.restore_session(**THIS)
     await service.flush()
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         raw.sessions.remove(raw.sessions.one(document_type="session"))
     other = open_service()
     assert (await other.repair_session(**THIS)).rebuilt
     found = await other.get_session(**THIS)
     assert (texts(found), found.state) == (["of the second"], {"name": "second"})
     await other.purge_deleted(older_than=NOW)
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert not raw.contains("of the first")
     assert texts(await open_service().get_session(**THIS)) == ["of the second"]
 
 
-async def test_a_session_without_events_is_gone_with_its_document(open_service, emulator):
+async def test_a_session_without_events_is_gone_with_its_document(open_service, cosmos):
     service = open_service()
     await service.create_session(**THIS, state={"a": 1})
     await service.close()
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert raw.events.all() == []
         raw.sessions.remove(raw.sessions.one(document_type="session"))
     other = open_service()

@@ -33,24 +33,24 @@ async def test_a_page_costs_the_same_however_many_sessions_there_are(service, em
     assert costs[0] == costs[1]
 
 
-async def test_a_session_that_is_rebuilt_has_its_title_again(service, emulator):
+async def test_a_session_that_is_rebuilt_has_its_title_again(service, cosmos):
     session = await service.create_session(**WHO)
     await service.append_event(session, event("first words"))
     await service.flush()
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         raw.sessions.remove(raw.sessions.one(document_type="session"))
     await service.repair_session(**WHO, session_id=session.id)
     assert (await service.list_sessions_page(**WHO)).titles == ["first words"]
 
 
-async def test_a_purge_leaves_nothing_of_the_title(service, emulator):
+async def test_a_purge_leaves_nothing_of_the_title(service, cosmos):
     session = await service.create_session(
         **WHO, state={"__session_metadata__": {"displayName": "a secret"}}
     )
     await service.append_event(session, event("another secret"))
     await service.flush()
     await service.purge_session(**WHO, session_id=session.id)
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert not raw.contains("secret")
 
 

@@ -36,7 +36,7 @@ def test_the_envelope_names_every_field_of_a_log_document(kind):
 
 @pytest.mark.parametrize("ttl", [None, 600])
 async def test_a_stored_event_has_the_fields_of_the_event_and_of_the_envelope(
-    open_service, emulator, ttl
+    open_service, cosmos, ttl
 ):
     service = open_service()
     session = await service.create_session(**WHO, ttl=ttl, state={"given": 1})
@@ -45,7 +45,7 @@ async def test_a_stored_event_has_the_fields_of_the_event_and_of_the_envelope(
     await service.fork_session(**WHO, session_id=session.id)
     await service.delete_session(**WHO, session_id=session.id)
     await service.restore_session(**WHO, session_id=session.id)
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         stored = [body for body in raw.events.all() if body["document_type"] != "chunk"]
     assert {body["document_type"] for body in stored} == {"adk_event", "tombstone", "restored"}
     for body in stored:

@@ -228,7 +228,7 @@ def test_closing_all_the_time_fails_no_call(emulator):
 
 
 async def test_a_call_that_outlasts_the_timeout_of_a_close_gets_an_error(emulator, monkeypatch):
-    for module in ("host", "io_thread"):
+    for module in ("resources", "thread_executor"):
         monkeypatch.setattr(f"cosmosservice.hosting.{module}.CLOSE_TIMEOUT", 0.05)
     service = CosmosSessionService.embedded(emulator)
     session = await service.create_session(**WHO)
@@ -347,7 +347,7 @@ def test_however_often_a_thread_is_asked_to_stop_it_shuts_down_once(emulator, mo
     """A second stop while its loop ends would leave a task that never runs."""
     service = CosmosSessionService.embedded(emulator)
     asyncio.run(service.create_session(**WHO))
-    thread = service.account._io._current
+    thread = service.account.executor.current
     ends = []
     shut_down = thread._shut_down
     monkeypatch.setattr(thread, "_shut_down", lambda: ends.append("end") or shut_down())

@@ -25,8 +25,8 @@ def circumstances(monkeypatch, caplog):
 
 
 @pytest.fixture
-def raw(emulator):
-    with raw_store(emulator) as store:
+def raw(cosmos):
+    with raw_store(cosmos) as store:
         yield store
 
 

@@ -161,7 +161,7 @@ def test_a_forked_process_continues_with_its_parents_object(copied):
         from cosmosservice import CosmosSessionService
         from google.adk.events import Event
         from google.adk.sessions import Session
-        from tests.support.serving import serving
+        from cosmos_emulator.serving import serving
 
         WHO = dict(app_name="a", user_id="u", session_id="s")
 

@@ -126,3 +126,14 @@ async def test_no_thread_is_asked_before_a_request(connect_http, monkeypatch):
         )
         await service.append_event(session, event("x"))
     assert asked == []
+
+
+async def test_a_large_body_raises_no_warning(connect_http, recwarn):
+    """aiohttp warns of large strings, in the application's name."""
+    async with connect_http() as service:
+        session = await service.create_session(**WHO)
+        for text in ("x" * 1_900_000, "ß" * 900_000):
+            await service.append_event(session, event(text, delta={"large": text}))
+        found = await service.get_session(**WHO, session_id=session.id)
+        assert found.state["large"] == "ß" * 900_000
+    assert [each for each in recwarn if issubclass(each.category, ResourceWarning)] == []

@@ -13,6 +13,7 @@ from cosmos_emulator import Emulator, Replicas
 from cosmosservice import CosmosSessionService, InvalidIdError, UnavailableError
 from tests.support.adk import event
 from tests.support.raw import raw_client
+from tests.support.stores import on_endpoint
 
 EVENTS = "events"  # the default name
 HOUR = 3600
@@ -29,12 +30,16 @@ async def on(emulator, **options):
         await service.close()
 
 
-@pytest.fixture(params=["in process", "over HTTP", "three partitions", "inside a block"])
-async def way(request):
+WAYS = ["in process", "over HTTP", "three partitions", "inside a block"]
+
+
+@pytest.fixture(params=["an endpoint"] if on_endpoint() else WAYS)
+async def way(request, cosmos):
     """A writer and a reader that are independent of each other, and an app of their own."""
     app = f"app {uuid.uuid4()}"
-    if request.param == "over HTTP":
-        connect = request.getfixturevalue("connect_http")
+    if request.param in ("an endpoint", "over HTTP"):
+        over_http = request.param == "over HTTP"
+        connect = request.getfixturevalue("connect_http") if over_http else cosmos.sessions
         writer, reader = connect(), connect()
         yield app, writer, reader
         await writer.close()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azure.cosmos import ContainerProxy, CosmosClient
 
 from cosmos_emulator import Emulator
+
+if TYPE_CHECKING:
+    from tests.support.cosmos import Cosmos
 
 Document = dict[str, Any]
 
@@ -47,12 +50,11 @@ class RawContainer:
 
 
 class Raw:
-    """Both containers. `events` and `sessions` are their names in the default settings."""
+    """Both containers of sessions."""
 
-    def __init__(self, client: CosmosClient, database: str) -> None:
-        proxy = client.get_database_client(database)
-        self.events = RawContainer(proxy.get_container_client("events"), PARTITION["events"])
-        self.sessions = RawContainer(proxy.get_container_client("sessions"), PARTITION["sessions"])
+    def __init__(self, events: ContainerProxy, sessions: ContainerProxy) -> None:
+        self.events = RawContainer(events, PARTITION["events"])
+        self.sessions = RawContainer(sessions, PARTITION["sessions"])
 
     def everything(self) -> list[Document]:
         return self.events.all() + self.sessions.all()
@@ -73,6 +75,11 @@ def raw_client(emulator: Emulator) -> CosmosClient:
 
 
 @contextlib.contextmanager
-def raw_store(emulator: Emulator, database: str = "adk") -> Iterator[Raw]:
-    with raw_client(emulator) as client:
-        yield Raw(client, database)
+def raw_store(store: Emulator | Cosmos, database: str = "adk") -> Iterator[Raw]:
+    """Of a test's store, or of an emulator with the names of the default settings."""
+    if not isinstance(store, Emulator):
+        yield store.raw()
+        return
+    with raw_client(store) as client:
+        proxy = client.get_database_client(database)
+        yield Raw(proxy.get_container_client("events"), proxy.get_container_client("sessions"))

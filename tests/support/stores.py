@@ -6,7 +6,6 @@ look at a session as a second process would.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 from google.adk.sessions import BaseSessionService, InMemorySessionService
 
 from tests.support.adk import ADK
+from tests.support.cosmos import Endpoint
 
 MODERN = "modern"
 """Behaviour that ADK's own in-memory service has since 2.x; ours has it on every version."""
@@ -73,14 +73,22 @@ class Kind:
 
 def kinds() -> list[Kind]:
     """Every kind of store that is available here."""
-    in_memory = Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ()))
-    ours = ["embedded", "block", "http"] + (
-        ["endpoint"] if os.environ.get("COSMOSDB_ENDPOINT") else []
-    )
-    return [in_memory, *(Kind(name, frozenset({MODERN, DURABLE})) for name in ours)]
+    ours = [Kind(name, frozenset({MODERN, DURABLE})) for name in cosmos_kinds("block")]
+    if on_endpoint():
+        return ours
+    return [Kind("in_memory", frozenset({MODERN} if ADK >= (2, 13) else ())), *ours]
+
+
+def on_endpoint() -> bool:
+    return Endpoint.from_environment() is not None
+
+
+def cosmos_kinds(*more: str) -> list[str]:
+    """The ways to reach Cosmos DB. In a run on an endpoint there is one."""
+    return ["endpoint"] if on_endpoint() else ["embedded", *more, "http"]
 
 
 def opened_store(service: Any) -> Any:
     """What a service keeps on its I/O thread, for inspection."""
-    host = service._account._io._current.host
-    return host.store_of(service._stores).opened.value
+    resources = service.account.executor.current.resources
+    return resources.store_of(service._stores).opened.value

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
-import logging
 import multiprocessing
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -27,6 +26,7 @@ from typing import Any
 from cosmos_emulator import Replicas
 from cosmos_emulator.requests_log import RequestRecord
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError
+from tests.reliability.crash_matrix import quietly
 from tests.reliability.guarantees import _everything
 from tests.reliability.operations import attempt
 from tests.reliability.simulation import Killed, VirtualLoop, simulate
@@ -36,7 +36,6 @@ from tests.together.processes import (
     BOB,
     Process,
     Sight,
-    content_of,
     full,
     left_of,
     look,
@@ -141,7 +140,7 @@ def prepared(operation: Operation) -> bytes:
     async def fill() -> bytes:
         stage = Stage()
         await _prepare(stage, operation)
-        content = content_of(stage.emulator)
+        content = stage.emulator.dump()
         stage.close()
         return content
 
@@ -312,22 +311,17 @@ def expect(holds: bool, problem: str) -> None:
         raise Broken(problem)
 
 
-def _quietly(case: Case) -> str | None:
-    logging.getLogger().setLevel(logging.CRITICAL)  # faults are expected here
-    return run(case)
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.together.crash_matrix")
     parser.add_argument("--every", type=int, default=1, help="only every n-th case")
     parser.add_argument("operations", nargs="*")
     options = parser.parse_args(arguments)
     count = broken = 0
-    with multiprocessing.Pool() as pool:
+    with multiprocessing.Pool(initializer=quietly) as pool:
         for operation in OPERATIONS:
             if options.operations and operation.name not in options.operations:
                 continue
-            found = pool.map(_quietly, list(cases(operation, every=options.every)), chunksize=4)
+            found = pool.map(run, list(cases(operation, every=options.every)), chunksize=4)
             wrong = [problem for problem in found if problem]
             count, broken = count + len(found), broken + len(wrong)
             print(*wrong, f"{operation.name}: {len(found):,} cases, {len(wrong)} broken", sep="\n")

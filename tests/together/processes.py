@@ -6,15 +6,12 @@ a scan of the raw documents finds whatever is left of it.
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import threading
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from google.adk.sessions import Session
 from google.genai import types
@@ -29,7 +26,7 @@ from cosmosservice import (
 from cosmosservice.artifacts.stores import Sizes
 from tests.reliability import simulation
 from tests.reliability.guarantees import _everything
-from tests.reliability.simulation import Wire, _SharedLoop
+from tests.reliability.simulation import SharedLoop, Wire, content_after
 from tests.support.adk import event
 
 ADA = {"app_name": "app", "user_id": "ada"}
@@ -53,7 +50,7 @@ class Process:
         self.wire = FileWire(emulator) if emulator.path != ":memory:" else Wire(emulator)
         self.sessions = CosmosSessionService.embedded(self.wire, ensure="never")  # type: ignore[arg-type]
         account: CosmosAccount = self.sessions.account
-        account._io = _SharedLoop(account._io._new_host)
+        account.executor = SharedLoop(account.executor.new_resources)
         self.memory = CosmosMemoryService(account=account) if whole else None
         self.artifacts = (
             CosmosArtifactService(account=account, blobs=blobs, _sizes=SMALL) if whole else None
@@ -152,30 +149,21 @@ def _unpacked(value: Any) -> str:
 def store(
     replicas: Replicas | None = None, path: Path | None = None, content: bytes | None = None
 ) -> Emulator:
-    """With empty containers, or with what another one held (`content_of`)."""
+    """With empty containers, or with what another one held."""
     content = content or _empty_store()
     if path is not None:
         path.write_bytes(content)
         return Emulator(path)
-    with mock.patch.object(simulation, "_empty_store", return_value=content):
-        return simulation.store(replicas)
-
-
-def content_of(emulator: Emulator) -> bytes:
-    return emulator._storage._connection.serialize()
+    return simulation.store(replicas, content)
 
 
 @lru_cache(maxsize=1)
 def _empty_store() -> bytes:
-    async def open_and_close(emulator: Emulator) -> None:
+    async def open_containers(emulator: Emulator) -> None:
         async with CosmosAccount.embedded(emulator) as account:
             await CosmosSessionService(account=account).list_sessions(**ADA)
             await CosmosMemoryService(account=account).search_memory(**ADA, query="nothing")
             artifacts = CosmosArtifactService(account=account)
             await artifacts.list_artifact_keys(**ADA, session_id="s")
 
-    with Emulator() as emulator:
-        worker = threading.Thread(target=asyncio.run, args=(open_and_close(emulator),))
-        worker.start()
-        worker.join()
-        return content_of(emulator)
+    return content_after(open_containers)

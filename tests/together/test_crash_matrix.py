@@ -12,7 +12,7 @@ from cosmosservice import (
     CosmosMemoryService,
     CosmosSessionService,
 )
-from cosmosservice.account.companions import Companions
+from cosmosservice.account.dependants import Dependants
 from tests.reliability.simulation import simulate
 from tests.together import crash_matrix as matrix
 from tests.together.crash_matrix import (
@@ -44,8 +44,8 @@ async def _none(*_, **__):
 @pytest.mark.parametrize(
     ("owner", "rule", "operation"),
     [
-        (Companions, "all", "purge_session"),
-        (Companions, "all", "create over deleted"),
+        (Dependants, "all", "purge_session"),
+        (Dependants, "all", "create over deleted"),
     ],
 )
 def test_a_rule_that_is_left_out_is_noticed(monkeypatch, owner, rule, operation):

@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from cosmosservice import CosmosAccount, CosmosSessionService
-from cosmosservice.explore.companions import Companions
+from cosmosservice.explore.dependants import Dependants
 from cosmosservice.explore.meter import Meter
 from cosmosservice.explore.server import Explorer
 from tests.explore import demo
@@ -26,7 +26,14 @@ TRIP = "/session?app=travel&user=ada.lovelace&session=lisbon-in-may"
 USER = "/user?app=travel&user=ada.lovelace"
 ARTIFACT = TRIP.replace("/session", "/artifact") + "&name=itinerary.md"
 OPENING = "I would like to spend four days in Lisbon in the middle of May."
-EVERYWHERE = ["/", "/?q=none", TRIP, f"{TRIP}&at=6", USER, ARTIFACT, "/activity", "/session"]
+COMPARED = TRIP.replace("/session", "/compare") + "&other=lisbon-in-may"
+EDITED = TRIP.replace("/session", "/edit") + "&at=4"
+LONG_USER = "8f14e45f-ceea-467f-a8f9-3f1f0b9c2d11%40customers.example-company.com"
+ORDERS = f"/session?app=support&user={LONG_USER}&session=order-storage"
+EVERYWHERE = [
+    *("/", "/?q=none", TRIP, f"{TRIP}&at=6", f"{TRIP}&q=flight", ORDERS, USER, ARTIFACT),
+    *(COMPARED, EDITED, "/activity", "/usage", "/usage?app=travel", "/session"),
+]
 
 
 class Page:
@@ -43,8 +50,8 @@ class Page:
         self._account = CosmosAccount.embedded(on_request_charge=meter.charged)
         await self._account.__aenter__()
         self.service = CosmosSessionService(account=self._account)
-        self.companions = await Companions.on(self._account)
-        self._served = Explorer(self.service, meter, self.companions, write=True).served()
+        self.dependants = await Dependants.on(self._account)
+        self._served = Explorer(self.service, meter, self.dependants, write=True).served()
         self.address = await self._served.__aenter__()
         self.origin = self.address.partition("/open")[0]
 
@@ -52,7 +59,7 @@ class Page:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     def fill(self, count=7):
-        return self.run(demo.fill(self.service, self.companions, count=count))
+        return self.run(demo.fill(self.service, self.dependants, count=count))
 
     def say(self, session, text, **fields):
         content = types.Content(role="model", parts=[types.Part(text=text)])
@@ -240,7 +247,7 @@ def test_the_slider_shows_the_state_at_an_event_and_forks_from_there(page, brows
     until(browser, lambda _: state.get_attribute("data-at") == "5", "the state at 5")
     browser.find_element(By.ID, "back").click()
     until(browser, lambda _: "Fork after event 4" in state.text, "a button to fork")
-    browser.find_element(By.CSS_SELECTOR, "#e4 button").click()
+    browser.find_element(By.CSS_SELECTOR, "#e4 button[form=fork]").click()
     until(browser, lambda driver: "lisbon-in-may" not in driver.current_url, "the new session")
     seen(browser, "There are two flights")
     assert "Are you still there?" not in text_of(browser)
@@ -272,7 +279,7 @@ def test_a_user_is_shown_and_erased_by_typing_the_id(page, browser):
     screen(browser, 1200, 1000)
     dark(browser, False)
     go(page, browser, USER)
-    seen(browser, "river views", "itinerary.md", "2 versions", "I have put everything")
+    seen(browser, "river views", "itinerary.md", "versions 1 0", "I have put everything")
     box = browser.find_element(By.NAME, "memory")
     box.send_keys("which hotel near the river", Keys.ENTER)
     seen(browser, "the best first", "Is there a hotel near the river")
@@ -306,7 +313,8 @@ def test_hostile_content_is_text_in_a_browser_too(page, browser):
     browser.get(page.address)
     script = '<script>document.title="taken"</script>'
     seen(browser, script)
-    browser.find_element(By.CSS_SELECTOR, ".list .title").click()
+    # A list that is followed may be replaced between finding the link and clicking it.
+    browser.execute_script("document.querySelector('.list .title').click()")
     seen(browser, script, "\\u202egnp", "\\x1b[31mred")
     browser.find_element(By.ID, "raw1").click()
     until(browser, lambda driver: '"adk_event"' in text_of(driver, "#e1"), "a document")
@@ -361,7 +369,8 @@ return found;
 UNNAMED = """
 const named = (e) => e.textContent.trim() || e.ariaLabel || e.labels?.length || e.title ||
   e.querySelector("img[alt]:not([alt=''])");
-return [...document.querySelectorAll("a, button, input:not([type=hidden]), svg, img, summary")]
+return [...document.querySelectorAll(
+  "a, button, input:not([type=hidden]), select, textarea, svg:not([aria-hidden]), img, summary")]
   .filter((e) => e.tagName === "IMG" ? e.getAttribute("alt") === null : !named(e))
   .map((e) => e.outerHTML.slice(0, 80));
 """
@@ -386,11 +395,90 @@ def test_every_page_fits_is_readable_and_named_in_light_and_dark(page, browser, 
             assert len(browser.find_elements(By.TAG_NAME, "h1")) <= 1
 
 
+def test_a_long_session_opens_at_its_end_and_new_events_are_in_view(page, browser):
+    async def make():
+        session = await page.service.create_session(app_name="a", user_id="u", session_id="s")
+        for number in range(1, 31):
+            said = types.Content(role="user", parts=[types.Part(text=f"message {number}.")])
+            await page.service.append_event(session, Event(author="user", content=said))
+        return session
+
+    session = page.run(make())
+    in_view = (
+        "const box = document.getElementById(arguments[0])?.getBoundingClientRect();"
+        "return !!box && box.top >= 0 && box.bottom <= innerHeight"
+    )
+    screen(browser, 1200, 800)
+    go(page, browser, "/session?app=a&user=u&session=s")
+    is_live(browser)
+    until(browser, lambda driver: driver.execute_script(in_view, "e30"), "the last event")
+    page.say(session, "Something new.")
+    until(browser, lambda driver: driver.execute_script(in_view, "e31"), "the new event")
+    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.HOME)
+    until(browser, lambda driver: driver.execute_script("return scrollY") == 0, "the beginning")
+    page.say(session, "Something newer.")
+    seen(browser, "There are newer events below.")
+    assert browser.execute_script("return scrollY") == 0  # a reader of earlier events stays there
+
+
+def test_texts_are_copied_unfolded_and_searched(page, browser):
+    page.fill(count=1)
+    go(page, browser, ORDERS)
+    browser.execute_script(
+        "window.copies = []; navigator.clipboard.writeText = async (text) => copies.push(text)"
+    )
+    browser.find_element(By.CSS_SELECTOR, "#e4 .md button.copy").click()
+    browser.find_element(By.CSS_SELECTOR, "#e1 button.copy").click()
+    copies = browser.execute_script("return copies")
+    assert copies[0].startswith("def apply(view")
+    assert copies[1].startswith("How should we keep")
+    long = browser.find_element(By.ID, "e6-1")
+    folded = long.size["height"]
+    browser.find_element(By.CSS_SELECTOR, "#e6 button.unfold").click()
+    assert long.size["height"] > 2 * folded
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")
+    browser.switch_to.active_element.send_keys("truth", Keys.ENTER)
+    seen(browser, "1 event found in 6 events.")
+    assert text_of(browser, "mark") == "truth"
+    assert complaints(browser) == []
+
+
+def test_keys_are_explained_and_colours_are_kept(page, browser):
+    page.fill(count=1)
+    dark(browser, False)
+    go(page, browser, TRIP)
+    body = browser.find_element(By.TAG_NAME, "body")
+    body.send_keys("?")
+    seen(browser, "next error")
+    browser.find_element(By.CSS_SELECTOR, "dialog button").click()
+    back = "return getComputedStyle(document.body).backgroundColor"
+    light = browser.execute_script(back)
+    body.send_keys("t", "t")
+    assert browser.execute_script(back) != light
+    browser.refresh()
+    assert browser.execute_script(back) != light
+    browser.find_element(By.TAG_NAME, "body").send_keys("t")
+    assert browser.execute_script(back) == light
+
+
+def test_an_edited_message_continues_in_a_fork_that_is_compared(page, browser):
+    page.fill(count=1)
+    go(page, browser, EDITED)
+    box = browser.find_element(By.NAME, "message")
+    box.clear()
+    box.send_keys("There is one flight.")
+    browser.find_element(By.CSS_SELECTOR, "form.edit button").click()
+    seen(browser, "There is one flight.", "Forked from lisbon-in-may after event 3")
+    browser.find_element(By.LINK_TEXT, "Compare them").click()
+    seen(browser, "3 events the same", "Two sessions")
+    assert complaints(browser) == []
+
+
 def test_what_has_the_focus_is_seen(page, browser):
     page.fill()
     go(page, browser, TRIP)
     stops = []
-    for _ in range(14):
+    for _ in range(20):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         focused = browser.switch_to.active_element
         stops.append(focused.text or focused.get_attribute("aria-label"))

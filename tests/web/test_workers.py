@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cosmos_emulator import Emulator
-from tests.support.serving import serving
+from cosmos_emulator.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

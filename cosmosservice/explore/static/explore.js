@@ -4,6 +4,7 @@
 
 const byId = (id) => document.getElementById(id);
 const news = byId("news");
+const IS_STATIC = "static" in document.documentElement.dataset;
 const visible = () => document.visibilityState === "visible";
 
 async function page(address, signal) {
@@ -29,6 +30,9 @@ function replace(old, made) {
     if (!before || !old.contains(before)) continue;
     each.open = before.open;
     if (before.dataset.loaded) each.replaceWith(before.cloneNode(true));
+  }
+  for (const each of old.querySelectorAll(".whole[id]")) {
+    made.querySelector(`#${CSS.escape(each.id)}`)?.classList.add("whole");
   }
   const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
   const kept = [...made.childNodes].map((each) => {
@@ -87,6 +91,38 @@ document.addEventListener("click", async (click) => {
   } catch {
     tell("This cannot be loaded now.");
   }
+});
+
+// --- Copying, and long texts.
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const box = document.createElement("textarea");
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    const done = document.execCommand("copy");
+    box.remove();
+    return done;
+  }
+}
+
+document.addEventListener("click", async (click) => {
+  const button = click.target.closest?.("button.copy, button.unfold");
+  if (!button) return;
+  if (button.matches(".unfold")) {
+    const whole = byId(button.dataset.of).classList.toggle("whole");
+    button.textContent = whole ? "Show less" : "Show all of it";
+    button.setAttribute("aria-expanded", String(whole));
+    return;
+  }
+  const text = button.dataset.copy ?? button.closest(".code").querySelector("pre").textContent;
+  const before = button.textContent;
+  button.textContent = (await copied(text)) ? "copied" : "not copied";
+  setTimeout(() => { button.textContent = before; }, 1500);
 });
 
 // --- Live: the server reports a change, and the page is requested again.
@@ -192,8 +228,7 @@ class Live {
 
   async session() {
     if ("follows" in this.shown.dataset && !point?.moved) {
-      const scrolling = document.scrollingElement;
-      const at_end = scrolling.scrollHeight - scrolling.scrollTop - innerHeight < 200;
+      const at_end = byId("end").getBoundingClientRect().top < innerHeight + 200;
       const made = await page(location.href);
       if (!made.getElementById(this.shown.id)) throw new Error("gone");
       replace(this.shown, made.getElementById(this.shown.id));
@@ -204,7 +239,8 @@ class Live {
         else if (slider) location.reload(); // the first event: now there is a slider
       }
       byId("count").textContent = made.getElementById("count").textContent;
-      if (at_end) scrolling.scrollTo({ top: scrolling.scrollHeight });
+      if (at_end) toEnd();
+      else tell("There are newer events below.", { href: "#end", text: "Show them" });
     } else {
       const last = Math.max(0, ...this.awaited.values());
       if (last) point?.extend(last, false);
@@ -262,7 +298,7 @@ class Point {
       const link = byId(id);
       const to = Math.min(Math.max(this.at + step, Number(this.slider.min)), Number(this.slider.max));
       link.dataset.at = to;
-      link.href = `${this.form.dataset.page}&at=${to}`;
+      if (!IS_STATIC) link.href = `${this.form.dataset.page}&at=${to}`;
     }
   }
 
@@ -287,6 +323,7 @@ class Point {
     event?.classList.add("at");
     event?.scrollIntoView({ block: "nearest" });
     this.name();
+    artifactsAt(this.at);
     return event;
   }
 
@@ -295,10 +332,19 @@ class Point {
     this.under_way = new AbortController();
     const { signal } = this.under_way;
     const at = this.at;
+    const kept = byId(`state-${at}`); // on a page without a server
+    if (kept || IS_STATIC) {
+      if (kept) replace(byId("state"), kept.content.cloneNode(true));
+      byId("state").dataset.at = at;
+      return;
+    }
     const near = byId(`e${at}`) || at === Number(this.slider.min);
     try {
       const made = await page(`${near ? this.form.dataset.state : this.form.dataset.page}&at=${at}`, signal);
-      if (!near) replace(byId("conversation"), made.getElementById("conversation"));
+      if (!near) {
+        replace(byId("conversation"), made.getElementById("conversation"));
+        replace(byId("extras"), made.getElementById("extras"));
+      }
       const state = byId("state");
       const open = byId("own-state")?.open;
       replace(state, near ? made.body : made.getElementById("state"));
@@ -313,18 +359,93 @@ class Point {
   }
 }
 
+// Artifacts that were saved after the event are not of that time.
+function artifactsAt(at) {
+  for (const each of document.querySelectorAll("[data-since]")) each.hidden = Number(each.dataset.since) > at;
+}
+
+function toEnd() {
+  byId("end").scrollIntoView({ block: "end" });
+}
+
 const when = byId("when");
 const point = when ? new Point(when) : null;
 // On a narrow screen the slider stays in view, and the state unfolds on demand.
 if (when && matchMedia("(max-width: 60rem)").matches) {
   for (const each of document.querySelectorAll(".side details[open]")) each.open = false;
 }
+// A session opens at its end, where something may happen, unless the address says where.
+const follows = document.querySelector("[data-follows]");
+if (follows && !location.hash && byId("end")) {
+  history.scrollRestoration = "manual";
+  toEnd();
+  // Images that are loaded late move the end, until the reader scrolls.
+  const late = new ResizeObserver(toEnd);
+  late.observe(follows);
+  setTimeout(() => late.disconnect(), 3000);
+  for (const each of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    addEventListener(each, () => late.disconnect(), { once: true, passive: true });
+  }
+}
 document.querySelectorAll("[data-live]").forEach((shown) => new Live(shown));
+byId("find")?.addEventListener("change", (change) => {
+  if (change.target.matches("select, [type=checkbox]")) byId("find").requestSubmit();
+});
+
+// --- Light and dark.
+
+const THEMES = { system: "◐", light: "○", dark: "●" };
+
+function theme(step) {
+  const root = document.documentElement;
+  const names = Object.keys(THEMES);
+  const now = names[(names.indexOf(root.dataset.theme ?? "system") + step) % names.length];
+  if (now === "system") delete root.dataset.theme;
+  else root.dataset.theme = now;
+  const button = byId("theme");
+  button.textContent = THEMES[now];
+  button.title = button.ariaLabel = `Colours: ${now === "system" ? "those of the system" : now}`;
+  try {
+    localStorage.setItem("explore-theme", now);
+  } catch { /* storage is turned off */ }
+}
+
+theme(0);
+byId("theme").addEventListener("click", () => theme(1));
+byId("help").addEventListener("click", () => byId("keys").showModal());
+
+// --- Keys.
+
+function toEvent(find) {
+  const all = [...document.querySelectorAll("article.event")];
+  const seen = all.findIndex((each) => each.getBoundingClientRect().top > 20);
+  const event = find(all, seen < 0 ? all.length : seen);
+  event?.scrollIntoView({ block: "start" });
+  return event;
+}
+
+const KEYS = {
+  "/": () => { byId("q")?.focus(); byId("q")?.select(); },
+  "?": () => byId("keys").showModal(),
+  t: () => theme(1),
+  g: () => toEvent((all) => all[0]),
+  G: () => byId("end") && toEnd(),
+  e: () => {
+    const found = toEvent((all, from) => all.slice(from + 1).concat(all).find((each) => each.matches(".failed")));
+    if (!found) tell("There is no error on this page.");
+  },
+  o: () => {
+    const all = [...document.querySelectorAll("article details:not([data-load])")];
+    const open = all.some((each) => !each.open);
+    for (const each of all) each.open = open;
+  },
+  "[": () => document.querySelector("a[rel=prev]")?.click(),
+  "]": () => document.querySelector("a[rel=next]")?.click(),
+};
 
 document.addEventListener("keydown", (key) => {
-  const box = byId("q");
-  if (key.key !== "/" || !box || key.target.matches("input, textarea, select")) return;
+  if (key.ctrlKey || key.metaKey || key.altKey || key.target.matches("input, textarea, select")) return;
+  if (!Object.hasOwn(KEYS, key.key) || byId("keys").open) return;
   key.preventDefault();
-  box.focus();
-  box.select();
+  KEYS[key.key]();
 });

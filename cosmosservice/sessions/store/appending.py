@@ -6,9 +6,8 @@ is safe to send twice.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from typing import Protocol
+from typing import NamedTuple
 
 from cosmosservice.account import telemetry
 from cosmosservice.account.container import Document
@@ -22,133 +21,88 @@ from cosmosservice.errors import (
     StateUpdatePendingError,
     StorageError,
 )
-from cosmosservice.hosting.concurrency import GRACE, Locks, acquire_in_time, outlast
-from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import STUB
-from cosmosservice.sessions.store.event_log import EventLog
-from cosmosservice.sessions.store.held import Held
+from cosmosservice.sessions.store.held import Seen
 from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
-from cosmosservice.sessions.store.large_values import LargeValues
-from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.provenance import Provenance
+from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.records import Record, is_deleted
 from cosmosservice.sessions.store.remembering import Remembering
-from cosmosservice.sessions.store.session_documents import SessionDocuments
-from cosmosservice.sessions.store.sizes import Sizes
-from cosmosservice.sessions.store.state_documents import StateDocuments, record_changes
+from cosmosservice.sessions.store.state_documents import record_changes
 
 
-class Holder(Protocol):
-    """Holds the caller's session object and the event. It is called on the store's event loop,
-    under the session's lock, so that each append sees the result of the one before it."""
+class Appended(NamedTuple):
+    """What an append adds to a session object."""
 
-    def held(self) -> Held:
-        """What the session object holds."""
+    newer: list[Record]  # those of other writers that the object had not seen
+    stored: Record
+    problem: StateUpdatePendingError | None = None  # user and app state that follows later
 
-    def take(self, marker: str, newer: list[Record]) -> None:
-        """The event is stored, after these records that the session object had not seen."""
-
-    def holds_event(self) -> bool:
-        """Whether the session object already has the event. Raises EventIdReusedError if it has
-        a different event with the same id."""
+    @property
+    def marker(self) -> Marker:
+        return Marker(self.stored.incarnation, self.stored.seq)
 
 
-class Appending:
-    """Lives on one event loop."""
+class Appending(Part):
+    """Appends events to logs, on the event loop of its store."""
 
     def __init__(
         self,
-        documents: SessionDocuments,
-        values: LargeValues,
-        log: EventLog,
-        states: StateDocuments,
-        views: LogViews,
+        parts: Parts,
+        reader: SessionReader,
         projector: Projector,
-        provenance: Provenance,
-        sizes: Sizes,
-        clock: HybridClock,
         remembering: Remembering | None,
-        *,
-        rebase: bool,
     ) -> None:
-        self._documents = documents
-        self._values = values
-        self._log = log
-        self._states = states
-        self._views = views
+        super().__init__(parts)
         self._projector = projector
-        self._provenance = provenance
-        self._sizes = sizes
-        self._clock = clock
         self._remembering = remembering
-        self._rebase = rebase
-        self._locks = Locks()
+        self._provenance = Provenance(parts, reader)
+        self._sizes = parts.sizes
+        self._rebase = parts.options.rebase
 
-    async def append(self, key: SessionKey, holder: Holder, record: Record) -> None:
+    async def append(self, key: SessionKey, seen: Seen, record: Record) -> Appended | None:
+        """Adds the event to the log after what the session object has seen; None if it is one of
+        these events. The caller holds the session's lock, so that each append sees the result of
+        the one before it.
+
+        If this is cancelled, the event may be stored. Appending it again recognises it.
+        """
         if record.deltas is not NOTHING:
             self._sizes.check(key, record.deltas, "append_event")
-        lock, handed_over = self._locks.of(key), False
-        await acquire_in_time(
-            lock,
-            "append_event: earlier appends to this session took all of the timeout. Nothing was"
-            " stored; sending it again is safe.",
-        )
-        try:
-            marker = await self._provenance.marker(key, holder.held(), record.event_id)
-            if self._is_held(key, marker, record, holder):
-                return
-            if marker.is_new:
-                record.initial = await self._initial(key, marker)
-            stored = await self._store(key, holder, marker, record)
-        except asyncio.CancelledError:
-            if record.seq:  # may have been sent: keep the lock until the outcome is known
-                handed_over = True
-                await outlast(self._carry_on(lock, key, holder, marker, record), GRACE)
-            raise
-        finally:
-            if not handed_over:
-                lock.release()
-        await self._follow(key, stored)
-
-    async def _carry_on(
-        self, lock: asyncio.Lock, key: SessionKey, holder: Holder, marker: Marker, record: Record
-    ) -> None:
-        """Finishes an append whose caller was cancelled: a request that was sent cannot be taken
-        back. The append is repeated, and recognises the event if it is already stored."""
-        try:
-            stored = await self._store(key, holder, marker, record)
-        finally:
-            lock.release()
-        await self._follow(key, stored)
-
-    async def _store(
-        self, key: SessionKey, holder: Holder, marker: Marker, record: Record
-    ) -> Record:
-        """Adds the event to the log, and to this process's view of the log."""
+        marker = await self._provenance.marker(key, seen, record.event_id)
+        if self._is_repeated(key, marker, record, seen):
+            return None
+        if marker.is_new:
+            record.initial = await self._initial(key, marker)
         newer, stored = await self._append(key, marker, record)
         stored.fields = None
-        holder.take(Marker(stored.incarnation, stored.seq).text(key), newer)
         self._views.extend(key, [*newer, stored])
-        return stored
-
-    async def _follow(self, key: SessionKey, stored: Record) -> None:
-        """Brings the documents up to date: shared state now, the session document soon."""
         self._projector.schedule(key, stored.incarnation, appended=stored.seq)
         if self._remembering is not None:
             self._remembering.schedule(key, stored)
         if not stored.deltas.has_shared:
-            return
+            return Appended(newer, stored)
+        return Appended(newer, stored, await self._merge_shared(key, stored))
+
+    async def _merge_shared(
+        self, key: SessionKey, stored: Record
+    ) -> StateUpdatePendingError | None:
+        """Brings user and app state up to date. The session document follows soon."""
         try:
             await self._states.merge_shared(key, record_changes([stored]))
         except StorageError as problem:
-            raise StateUpdatePendingError(
+            pending = StateUpdatePendingError(
                 f"append_event: the event {stored.event_id!r} IS stored and the session object"
                 " holds it, but its user: or app: state is not yet visible to other sessions:"
                 f" {problem} It is retried in the background; do not append it again.",
                 status=problem.status,
-            ) from None
-        stored.settled = True
+            )
+            telemetry.reported(pending)
+            return pending
+        stored.merged = True
+        return None
 
     async def _initial(self, key: SessionKey, marker: Marker) -> Document | None:
         """The state that the session was created with. The first event stores it, so that the log
@@ -161,16 +115,16 @@ class Appending:
         except NotFound:  # a large value was replaced: there are events by now
             return None
 
-    def _is_held(self, key: SessionKey, marker: Marker, record: Record, holder: Holder) -> bool:
-        """Whether this event is a repeat of one that the session has, up to the marker."""
+    def _is_repeated(self, key: SessionKey, marker: Marker, record: Record, seen: Seen) -> bool:
+        """Whether the session has this event already, up to the marker."""
         view = self._views.of(key)
         if view is None or view.incarnation != marker.incarnation:
-            return holder.holds_event()
+            return seen.has(record)
         held = view.ids.get(record.event_id)
         if held is not None and held.seq <= marker.seq:
             _must_be_same(held, record)
             return True
-        return not view.whole and holder.holds_event()
+        return not view.whole and seen.has(record)
 
     async def _append(
         self, key: SessionKey, marker: Marker, record: Record
@@ -217,7 +171,7 @@ class Appending:
         return before, own
 
     def _refusal(self, key: SessionKey, found: list[Record]) -> Exception | None:
-        """Why an event cannot follow these records, which took its place."""
+        """Why an event cannot follow these records, which were stored first."""
         if is_deleted(found) or any(record.kind == STUB for record in found):
             return SessionNotFoundError(f"Session {key.session_id} not found.")
         if not self._rebase or any(not record.is_event for record in found):

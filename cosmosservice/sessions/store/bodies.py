@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cosmosservice.account import chunks
-from cosmosservice.account.chunks import Damaged, chunk_count, describe, name_in, pack
+from cosmosservice.account.chunks import Damaged, chunk_count, name_in
 from cosmosservice.account.container import Container, Document
 from cosmosservice.sessions.store.documents import chunk_document
 from cosmosservice.sessions.store.keys import SessionKey
@@ -43,9 +43,9 @@ class LargeBodies:
     ) -> Document:
         """Stores the body and returns its description for the event document. The same upload
         may be repeated."""
-        packed = await pack(raw)
-        made = [
-            chunk_document(
+
+        def made(number: int, data: str) -> Document:
+            return chunk_document(
                 key,
                 incarnation=incarnation,
                 upload=upload,
@@ -53,12 +53,8 @@ class LargeBodies:
                 event_id=event_id,
                 data=data,
             )
-            for number, data in enumerate(packed)
-        ]
-        if ttl is not None:
-            made = [document | {"ttl": ttl} for document in made]
-        await chunks.store(self._container, made)
-        return {"upload": upload} | describe(raw, packed)
+
+        return {"upload": upload} | await chunks.upload(self._container, raw, made, ttl)
 
     async def read(self, key: SessionKey, bodies: Sequence[Body]) -> list[Document | Damaged]:
         """The fields of each event, or why they cannot be read."""

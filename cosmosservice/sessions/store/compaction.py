@@ -38,8 +38,8 @@ _REFERRING: Final = _REWIND, b'"function_response"', b'"branch"', b'"isolation_s
 class Loading:
     """Which records make up a session without its summarised events."""
 
-    begin: int  # all from this place on
-    at: int = 0  # the last place that this takes into account
+    begin: int  # all from this sequence number on
+    at: int = 0  # the last number that this takes into account
 
     @classmethod
     def of(cls, body: Document, first_seq: int) -> Loading:
@@ -56,7 +56,7 @@ class Loading:
         return {"from": self.begin, "at": self.at}
 
 
-def is_turning(record: Record) -> bool:
+def may_change_loading(record: Record) -> bool:
     """Whether the record may change what to load: a summary or a rewind."""
     return _COMPACTION in record.raw or _REWIND in record.raw
 
@@ -260,7 +260,7 @@ class _Spans:
 
 
 def _outermost(live: list[_Event]) -> set[int]:
-    """The places of the summaries that are shown: those that no other one contains, and the last
+    """The numbers of the summaries that are shown: those that no other one contains, and the last
     of equal ones. They include summaries that only some agents see."""
     found = {event.seq for event in live if event.compacts}
     spans = [(event.span, event.seq) for event in live if event.span]

@@ -1,4 +1,4 @@
-"""Creating sessions: a new document, or one in the place of a deleted session."""
+"""Creating sessions: a new document, or one instead of a deleted session."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from cosmosservice.account.companions import Superseded
 from cosmosservice.account.container import Document
+from cosmosservice.account.dependants import Superseded
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import STEPS
 from cosmosservice.data_converters.state_scopes import Scoped
@@ -20,7 +20,6 @@ from cosmosservice.errors import (
     UnavailableError,
 )
 from cosmosservice.scopes import SCOPES, Pair
-from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
     CLEARING,
@@ -37,14 +36,13 @@ from cosmosservice.sessions.store.keys import (
     record_ttl,
     retention_of,
 )
-from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.lifecycle import Lifecycle
-from cosmosservice.sessions.store.log_view import LogView, LogViews
-from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
-from cosmosservice.sessions.store.sizes import Sizes
+from cosmosservice.sessions.store.log_view import LogView
+from cosmosservice.sessions.store.parts import Part, Parts
+from cosmosservice.sessions.store.session_documents import SessionDocument
 from cosmosservice.sessions.store.snapshot import Snapshot
 from cosmosservice.sessions.store.state import NO_STATE, State
-from cosmosservice.sessions.store.state_documents import NO_CHANGES, StateDocument, StateDocuments
+from cosmosservice.sessions.store.state_documents import NO_CHANGES, StateDocument
 from cosmosservice.sessions.store.titles import display_name
 
 T = TypeVar("T")
@@ -62,30 +60,17 @@ class _Creation:
     has_large_values: bool = False
 
 
-class Creating:
-    """Lives on one event loop."""
+class Creating(Part):
+    """Creates sessions, and repeats what another writer interferes with."""
 
     def __init__(
-        self,
-        documents: SessionDocuments,
-        states: StateDocuments,
-        values: LargeValues,
-        views: LogViews,
-        lifecycle: Lifecycle,
-        erasure: Erasure,
-        expiries: Expiries,
-        sizes: Sizes,
-        clock: HybridClock,
+        self, parts: Parts, lifecycle: Lifecycle, erasure: Erasure, expiries: Expiries
     ) -> None:
+        super().__init__(parts)
+        self._lifecycle = lifecycle
         self._erasure = erasure
         self._expiries = expiries
-        self._documents = documents
-        self._states = states
-        self._values = values
-        self._views = views
-        self._lifecycle = lifecycle
-        self._sizes = sizes
-        self._clock = clock
+        self._sizes = parts.sizes
 
     async def create(
         self, key: SessionKey, state: Scoped, ttl: int | None, *, named: bool = True
@@ -145,7 +130,9 @@ class Creating:
     async def _create(self, creation: _Creation) -> SessionDocument:
         key = creation.key
         current: SessionDocument | None = None
-        noted = await self._is_noted(creation)
+        noted = (creation.named or creation.ttl is not None) and await self._expiries.begin(
+            key, creation.ttl
+        )
         for attempt in STEPS:
             await STEPS.pause(attempt)
             try:
@@ -166,13 +153,6 @@ class Creating:
             f"create_session: session {key.session_id!r} is being created and deleted by too many"
             " other writers. Nothing was stored."
         )
-
-    async def _is_noted(self, creation: _Creation) -> bool:
-        """Whether a session of this name has expired, of which artifacts may be left. Notes it if
-        the new one will expire too."""
-        if creation.ttl is not None:
-            return not await self._expiries.note(creation.key, creation.ttl)
-        return creation.named and await self._expiries.is_noted(creation.key)
 
     async def _former(self, creation: _Creation) -> SessionDocument | None:
         """The document of a former session that cannot come back; our own, if the response to our

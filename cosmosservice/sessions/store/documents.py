@@ -2,7 +2,7 @@
 
 Events container, partition key /session_id. Created, never changed.
 
-    id             tenant . seq . incarnation     the place in the log: creating it twice fails
+    id             hash . seq . incarnation       where it is in the log: creating it twice fails
     document_type  adk_event | tombstone | restored | stub | lost | chunk
     session_id, user_id, app_name, incarnation, seq, stamp, schema_version, ttl?, appended_at?
     initial_state?  in the first event: the session's state before it
@@ -15,7 +15,9 @@ Sessions container, partition key /user_id.
 
     session      session_id, user_id, app_name, status, incarnation, first_seq, revision,
                  state, large?, title, last_update_time, created_at, updated_at, initial?,
-                 replaced?, load?, ttl?, expires_at?, events_renewed_at?
+                 replaced?, load?, ttl?, expires_at?, events_renewed_at?,
+                 usage?         the sums of its events: turns, tokens, request units
+                 forked_from?   of a fork: the session and the sequence number
     user_state   user_id, app_name, state, large?, stamps, erased?
     app_state    the same, in a partition of its own
     state_value  a part of a large value of one of these
@@ -49,7 +51,7 @@ EVENT: Final = "adk_event"
 TOMBSTONE: Final = "tombstone"
 RESTORED: Final = "restored"
 STUB: Final = "stub"
-LOST: Final = "lost"  # in the place of a record that somebody else removed
+LOST: Final = "lost"  # instead of a record that somebody else removed
 CHUNK: Final = "chunk"
 
 # In a record that was written again to renew its TTL: its first `_ts`.
@@ -69,7 +71,7 @@ PURGED: Final = "purged"
 STATUSES: Final = frozenset({ACTIVE, DELETED, RESTORING, FORKING, CLEARING, PURGING, PURGED})
 
 # The fields that stay of the document of a session that is erased. They name the session and its
-# places, and nothing of its content.
+# revisions, and nothing of its content.
 REMAINING: Final = (
     "id", "document_type", "session_id", "user_id", "app_name", "incarnation", "first_seq",
     "revision", "schema_version",
@@ -211,7 +213,7 @@ def state_document(key: StateKey, state: State, stamps: Document, erased: int) -
 
 
 def stub_document(body: Document) -> Document:
-    """The stub of a purged record: it keeps the place, and none of the content."""
+    """The stub of a purged record: it keeps the id, and none of the content."""
     kind = body.get("document_type")
     return {name: body[name] for name in STUB_FIELDS if name in body} | {
         "document_type": kind if kind in (TOMBSTONE, RESTORED, LOST) else STUB,

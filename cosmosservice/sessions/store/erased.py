@@ -10,17 +10,17 @@ class Erased:
     """The result of an erasure, and the latest stamp that it found."""
 
     documents: int = 0  # records that became stubs; chunks and values that were removed
-    companions: int = 0  # documents of other services
+    dependants: int = 0  # documents of other services
     stamp: int = 0
-    incarnations: dict[str, int] = field(default_factory=dict)  # and the first place of each
+    incarnations: dict[str, int] = field(default_factory=dict)  # and the first number of each
     events: set[str] = field(default_factory=set)  # the ids of those that are erased now
 
     @property
     def anything(self) -> bool:
-        return bool(self.documents or self.companions)
+        return bool(self.documents or self.dependants)
 
     def add(self, other: Erased) -> None:
         self.documents += other.documents
-        self.companions += other.companions
+        self.dependants += other.dependants
         self.stamp = max(self.stamp, other.stamp)
         self.incarnations |= other.incarnations

@@ -1,26 +1,25 @@
 """Erasing: records become stubs; chunks and large values are removed.
 
-A stub keeps the place of a record and nothing of its content. Removing a record would free its id
+A stub keeps the id of a record and nothing of its content. Removing a record would free its id
 for an old session object. Stubs expire, later than any session object lives.
 
-The documents to erase are found by partition and tenant, not through the session document. Every
-erasure may be interrupted at any point and called again.
+The documents to erase are found by partition and session hash, not through the session document.
+Every erasure may be interrupted at any moment and called again.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from cosmosservice.account.charges import current_operation
-from cosmosservice.account.companions import Companions, Stands, Successor, Superseded
 from cosmosservice.account.container import Document
+from cosmosservice.account.dependants import Stands, Successor, Superseded
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import ConfigurationError, StorageError, UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.hosting.deadline import answered
-from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     CHUNK,
     DAY,
@@ -35,41 +34,25 @@ from cosmosservice.sessions.store.documents import (
     stub_document,
 )
 from cosmosservice.sessions.store.erased import Erased
-from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.expiries import Expiries
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.large_values import LargeValues
-from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.queries import ERASABLE
-from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
+from cosmosservice.sessions.store.session_documents import SessionDocument
 
 _AT_ONCE = 8
 _WITHOUT_CONTENT = (STUB, TOMBSTONE, RESTORED, LOST)
 
 
-class Erasure:
-    """Lives on one event loop."""
+class Erasure(Part):
+    """Erases the records, values and dependants of sessions, and leaves stubs."""
 
-    def __init__(
-        self,
-        documents: SessionDocuments,
-        values: LargeValues,
-        log: EventLog,
-        views: LogViews,
-        clock: HybridClock,
-        expiries: Expiries,
-        companions: Companions,
-        erase_remnants: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._documents = documents
+    def __init__(self, parts: Parts, expiries: Expiries) -> None:
+        super().__init__(parts)
         self._expiries = expiries
-        self._companions = companions
-        self._erase_remnants = erase_remnants
-        self._values = values
-        self._container = log.container
-        self._log = log
-        self._views = views
-        self._clock = clock
+        self._dependants = parts.dependants
+        self._erase_remnants = parts.erase_remnants
+        self._container = parts.events
 
     async def complete(self, document: SessionDocument) -> Erased:
         """Completes a purge that the document announces."""
@@ -85,9 +68,9 @@ class Erasure:
         key = document.key
         own, revision = document.incarnation, document.revision
         erased = await self._erase(
-            key, lambda body: _incarnation(body) == own or 0 < _place(body) <= revision
+            key, lambda body: _incarnation(body) == own or 0 < _seq(body) <= revision
         )
-        dead = {own} | {name for name, place in erased.incarnations.items() if place <= revision}
+        dead = {own} | {name for name, seq in erased.incarnations.items() if seq <= revision}
         before = self._clock.now() - DAY
         erased.documents += await self._values.erase(key, dead.__contains__, before=before)
         erased.stamp = max(erased.stamp, document.initial_stamp)
@@ -97,7 +80,7 @@ class Erasure:
             now = await self._confirmed(key)
             return now is not None and (now.incarnation, now.status) == (own, PURGING)
 
-        erased.companions = await self._erase_companions(
+        erased.dependants = await self._erase_dependants(
             key, stands, memories=not document.spares_memories
         )
         return erased
@@ -131,7 +114,7 @@ class Erasure:
             return _is_over(await self._confirmed(key))
 
         with contextlib.suppress(Superseded):
-            erased.companions = await self._erase_companions(key, stands, memories=memories)
+            erased.dependants = await self._erase_dependants(key, stands, memories=memories)
         return erased
 
     async def clear(self, key: SessionKey, current: SessionDocument | None) -> None:
@@ -144,7 +127,7 @@ class Erasure:
             same = now is not None and current is not None and now.etag == current.etag
             return same if current is not None else now is None
 
-        if await self._erase_companions(key, stands, memories=False):
+        if await self._erase_dependants(key, stands, memories=False):
             await self._erase_remnants()
 
     async def of_predecessors(self, document: SessionDocument) -> Erased | None:
@@ -156,15 +139,15 @@ class Erasure:
         own, first = document.incarnation, document.first_seq
         erased = await self._erase(
             document.key,
-            lambda body: _incarnation(body) != own and 0 < _place(body) < first,
+            lambda body: _incarnation(body) != own and 0 < _seq(body) < first,
             unowned=False,
         )
-        dead = {n for n, place in erased.incarnations.items() if n != own and place < first}
+        dead = {n for n, seq in erased.incarnations.items() if n != own and seq < first}
         erased.documents += await self._values.erase(document.key, dead.__contains__)
         successor = Successor(document.key.name, own, document.created, frozenset(erased.events))
         memories = document.replaced.get("spares") != MEMORIES
-        for each in await self._companions.all(outliving=memories):
-            erased.companions += await each.erase_predecessors(successor)
+        for each in await self._dependants.all(outliving=memories):
+            erased.dependants += await each.erase_predecessors(successor)
             answered()
         if document.created > self._clock.now() - DAY:
             return erased
@@ -179,11 +162,11 @@ class Erasure:
         await self._documents.probe(key)
         return await self._documents.read(key)
 
-    async def _erase_companions(self, key: SessionKey, stands: Stands, *, memories: bool) -> int:
+    async def _erase_dependants(self, key: SessionKey, stands: Stands, *, memories: bool) -> int:
         """Goes on after a failure, and raises it at the end."""
         erased = 0
         problems: list[Exception] = []
-        for each in await self._companions.all(outliving=memories):
+        for each in await self._dependants.all(outliving=memories):
             try:
                 erased += await each.erase_session(key.name, stands)
             except (StorageError, ConfigurationError) as problem:
@@ -233,8 +216,8 @@ class Erasure:
         parameters = {"first": key.first_chunk_id, "last": key.last_id}
         found = await self._container.query(ERASABLE, parameters, key.session_id)
         for body in found:
-            if place := _place(body):
-                erased.incarnations.setdefault(_incarnation(body), place)
+            if seq := _seq(body):
+                erased.incarnations.setdefault(_incarnation(body), seq)
             if isinstance(stamp := body.get("stamp"), int | float):
                 erased.stamp = max(erased.stamp, int(stamp))
                 self._clock.observe(int(stamp))
@@ -272,11 +255,11 @@ def _is_erased(body: Document) -> bool:
 
 
 def _is_chunk(body: Document) -> bool:
-    """It has no place that must stay taken."""
+    """It has no id that must stay taken."""
     return body.get("document_type") == CHUNK
 
 
-def _place(body: Document) -> int:
+def _seq(body: Document) -> int:
     seq = body.get("seq")
     return int(seq) if isinstance(seq, int | float) else 0
 

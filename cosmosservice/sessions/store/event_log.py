@@ -1,4 +1,4 @@
-"""The log of a session: documents whose id is their place, created and never changed."""
+"""The log of a session: documents whose id is their sequence number, created and never changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cosmosservice.sessions.store.queries import NEWEST_RECORDS, RECORDS
 from cosmosservice.sessions.store.records import (
     Record,
     deltas_of,
-    missing_places,
+    missing_seqs,
     number,
     of_incarnation,
 )
@@ -41,17 +41,17 @@ logger = logging.getLogger("cosmosservice")
 
 _MARKS = (TOMBSTONE, RESTORED, STUB, LOST)
 _READABLE = ("event_id", "timestamp", "author", "invocation_id", "partial")
-_PROBED = 4  # places that are probed if records seem to be missing
+_PROBED = 4  # ids that are probed if records seem to be missing
 _INITIAL = "initial_state"
-PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
+LOG_ID = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 
 
 class Plan(NamedTuple):
     """Which records of a session to read without a gap."""
 
-    begin: int  # all from this place on
-    end: int  # the log is known to reach this place
-    before: int | None = None  # only those before this place
+    begin: int  # all from this sequence number on
+    end: int  # the log is known to reach it
+    before: int | None = None  # only those before it
     newest: int | None = None  # only so many events, and all records after `end`
 
 
@@ -64,10 +64,10 @@ class EventLog:
         self._clock = clock
 
     async def append(self, key: SessionKey, record: Record, ttl: int | None = None) -> None:
-        """Creates the record at its place. Raises Conflict if the place is taken.
+        """Creates the record with its sequence number. Raises Conflict if that is taken.
 
         The chunks of a large event are then left in place, for the next attempt or because the
-        event at that place is this one: see `discard`.
+        event with that number is this one: see `discard`.
         """
         if not record.is_event:
             fields: Document = {"event_id": record.event_id, "timestamp": record.timestamp}
@@ -108,7 +108,7 @@ class EventLog:
         before: int | None = None,
         newest: int | None = None,
     ) -> list[Record]:
-        """The records of an incarnation (None: of all) at places after `after` and before
+        """The records of an incarnation (None: of all) after `after` and before
         `before`, in order: all of them, or the `newest` ones.
 
         A read may be older than what others have written: see `read_whole`.
@@ -133,10 +133,10 @@ class EventLog:
     async def read_whole(
         self, key: SessionKey, incarnation: str, plan: Plan, given: list[Record] | None = None
     ) -> tuple[list[Record], list[int]]:
-        """The records of a plan, and the places between them that are proved to be empty: somebody
+        """The records of a plan, and the holes between them: somebody
         else removed their records, which is logged. `given` is what the caller has read already.
 
-        Records that a read does not return are lag or damage. Probes of the first few places tell
+        Records that a read does not return are lag or damage. Probes of the first few tell
         which, and the next read is at least as new: what it does not return either is gone.
         """
         lost_up_to = 0
@@ -144,7 +144,7 @@ class EventLog:
             await VISIBILITY.pause(attempt)
             found = await self._of_plan(key, incarnation, plan) if given is None else given
             found, begin = await self._extended(key, incarnation, plan, found)
-            missing = missing_places(found, begin, plan.end)
+            missing = missing_seqs(found, begin, plan.end)
             if not missing or missing[-1] <= lost_up_to:
                 _report_damage(key, missing)
                 return found, missing
@@ -171,7 +171,7 @@ class EventLog:
         self, key: SessionKey, incarnation: str, plan: Plan, found: list[Record]
     ) -> tuple[list[Record], int]:
         """Adds earlier records until the `newest` events of the plan, and all records after its
-        end, are among them. Also returns the place where they begin."""
+        end, are among them. Also returns where they begin."""
         if plan.newest is None:
             return found, plan.begin
         enough = sum(record.is_event for record in found) >= plan.newest
@@ -182,8 +182,8 @@ class EventLog:
         return found, min(begin, found[0].seq) if found else begin
 
     async def read_after(self, key: SessionKey, marker: Marker) -> list[Record]:
-        """The record at the place after the marker, and those that follow it. A conflict has shown
-        that the place is taken; a read that is older than the conflict is repeated."""
+        """The record after the marker, and those that follow it. A conflict has shown
+        that there is one; a read that is older than the conflict is repeated."""
         for attempt in VISIBILITY:
             await VISIBILITY.pause(attempt)
             found = await self.read(key, marker.incarnation, after=marker.seq)
@@ -197,7 +197,7 @@ class EventLog:
         )
 
     async def probe(self, key: SessionKey, seq: int, incarnation: str) -> bool:
-        """Whether the place is taken, whatever a replica shows. After this, no read of this
+        """Whether there is such a record, whatever a replica shows. After this, no read of this
         client in the session's log is older than now."""
         return await self.container.probe(key.event_id(seq, incarnation), key.session_id)
 
@@ -205,15 +205,16 @@ class EventLog:
         """The records in these documents."""
         placed = []
         for document in documents:
-            place = PLACE.fullmatch(str(document.get("id", "")))
-            if place is None:
+            matched = LOG_ID.fullmatch(str(document.get("id", "")))
+            if matched is None:
                 logger.error(
-                    "Session %s: a document in its log is ignored: its id %r is not a place.",
-                    key.tenant,
+                    "Session %s: a document in its log is ignored: its id %r has no sequence"
+                    " number.",
+                    key.session_hash,
                     document.get("id"),
                 )
                 continue
-            placed.append((document, int(place[1]), place[2]))
+            placed.append((document, int(matched[1]), matched[2]))
         large = [each for each in placed if "chunks" in each[0]]
         bodies = {}
         if large:
@@ -235,7 +236,7 @@ class EventLog:
         if isinstance(body, Damaged):
             logger.error(
                 "Session %s: the body of the large event at %d is damaged: %s.",
-                key.tenant,
+                key.session_hash,
                 seq,
                 body,
             )
@@ -271,9 +272,9 @@ class EventLog:
 def _report_damage(key: SessionKey, missing: list[int]) -> None:
     if missing:
         logger.error(
-            "Session %s: its log has lost %d of its records, the first at place %d. The others"
-            " are used; run `cosmosservice sessions repair` for details.",
-            key.tenant,
+            "Session %s: its log has lost %d of its records, the first of them number %d. The"
+            " others are used; run `cosmosservice sessions repair` for details.",
+            key.session_hash,
             len(missing),
             missing[0],
         )

@@ -18,26 +18,23 @@ from cosmosservice.sessions.store.keys import SessionKey
 
 
 class Expiries:
-    """Lives on one event loop."""
+    """Notes when sessions expire, so that their dependants are erased then."""
 
     def __init__(self, container: Container, clock: HybridClock) -> None:
         self._container = container
         self._clock = clock
 
-    async def note(self, key: SessionKey, seconds: int) -> bool:
-        """False if there is a note already."""
+    async def begin(self, key: SessionKey, ttl: int | None) -> bool:
+        """Notes a new session that will expire. Returns whether there was a note already: a session
+        of this name has expired, of which artifacts may be left."""
         try:
-            await self._container.create(expiry_document(key, self._clock.now() + seconds))
-        except Conflict:
-            return False
-        return True
-
-    async def is_noted(self, key: SessionKey) -> bool:
-        try:
-            await self._container.read(key.expiry_id, key.user_id)
-        except NotFound:
-            return False
-        return True
+            if ttl is None:
+                await self._container.read(key.expiry_id, key.user_id)
+                return True
+            await self._container.create(expiry_document(key, self._clock.now() + ttl))
+        except (Conflict, NotFound) as answer:
+            return isinstance(answer, Conflict)
+        return False
 
     async def postpone(self, key: SessionKey, expires_at: float) -> None:
         """The session is still in use: nobody has to look before this time."""

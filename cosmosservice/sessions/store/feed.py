@@ -4,7 +4,7 @@ The change feed shows documents in the order of their last write, separately for
 container. A log is in one partition, and its records are created one after the other, so the feed
 shows them in the order of the log. Two things write a record again:
 
-* A purge leaves a stub in its place. That is not an event.
+* A purge leaves a stub instead. That is not an event.
 * Use of a session with a ttl renews its records, which then move to the end of the feed. A renewed
   record says when it was appended. Records appended before the feed was last read to its end have
   been reported. A reader that finds a record of such a session checks whether earlier records have
@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cosmosservice.account.change_feed import FeedPoint, FeedRange, FeedStart
+from cosmosservice.account.change_feed import FeedContinuation, FeedRange, FeedStart
 from cosmosservice.account.container import Document
 from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
@@ -28,8 +28,13 @@ from cosmosservice.sessions.store.documents import (
     STUB,
     TOMBSTONE,
 )
-from cosmosservice.sessions.store.event_log import PLACE, EventLog
-from cosmosservice.sessions.store.feed_position import Position, RangePosition, Scope, Start
+from cosmosservice.sessions.store.event_log import LOG_ID, EventLog
+from cosmosservice.sessions.store.feed_continuation import (
+    Continuation,
+    RangeContinuation,
+    Scope,
+    Start,
+)
 from cosmosservice.sessions.store.keys import SessionKey, retention_of
 from cosmosservice.sessions.store.queries import RECORDS, RENEWED_RECORDS
 from cosmosservice.sessions.store.records import LogKey, Record, is_deleted, number
@@ -48,11 +53,11 @@ class FeedChange:
     seq: int
     incarnation: str
     record: Record | None
-    position: Position  # after this change
+    continuation: Continuation  # after this change
 
     @property
     def log_key(self) -> LogKey:
-        return self.key.tenant, self.incarnation
+        return self.key.session_hash, self.incarnation
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +65,12 @@ class FeedPage:
     """New changes, and where the next page begins."""
 
     changes: list[FeedChange]
-    position: Position
+    continuation: Continuation
     at_end: bool  # there was nothing new anywhere
 
 
 class Feed:
-    """Lives on one event loop. Keeps no state about its readers."""
+    """Reads the change feed of the log. Keeps no state about its readers."""
 
     def __init__(self, log: EventLog, clock: HybridClock) -> None:
         self._log = log
@@ -73,30 +78,34 @@ class Feed:
         self._clock = clock
 
     async def page(
-        self, scope: Scope, position: Position | Start, reported: Mapping[LogKey, int]
+        self, scope: Scope, continuation: Continuation | Start, reported: Mapping[LogKey, int]
     ) -> FeedPage:
-        """The next changes of the sessions in scope. `reported` is the last place reported of each
+        """The next changes of the sessions in scope. `reported` is the last number reported of each
         log, as far as the reader remembers."""
-        if not isinstance(position, Position):
-            return await self._begin(scope, position, reported)
-        waiting = list(position.ranges)
-        for _ in position.ranges:
+        if not isinstance(continuation, Continuation):
+            return await self._begin(scope, continuation, reported)
+        waiting = list(continuation.ranges)
+        for _ in continuation.ranges:
             first, *rest = waiting
-            request = FeedPoint(position.container, FeedRange(first.low, first.high, first.token))
+            request = FeedContinuation(
+                continuation.container, FeedRange(first.low, first.high, first.token)
+            )
             documents, found = await self._changes(request)
             ranges = [first.moved(each.range) for each in found]
             if documents:
-                page = _Page(position.container, first, ranges, rest, documents)
+                page = _Page(continuation.container, first, ranges, rest, documents)
                 return await self._reported(scope, page, reported)
             waiting = rest + [each.at_end() for each in ranges]
-        return FeedPage([], Position(position.container, tuple(waiting)), at_end=True)
+        return FeedPage([], Continuation(continuation.container, tuple(waiting)), at_end=True)
 
-    async def _changes(self, point: FeedPoint) -> tuple[list[Document], list[FeedPoint]]:
+    async def _changes(
+        self, since: FeedContinuation
+    ) -> tuple[list[Document], list[FeedContinuation]]:
         try:
-            documents, found = await self._container.changes(point, _COUNT)
+            documents, found = await self._container.changes(since, _COUNT)
         except ValueError:  # the SDK compares them too
             found = []
-        if not found or found[0].container != point.container:
+        if not found or found[0].container != since.container:
             raise ValueError(
                 "The continuation belongs to another events container, or to one that was deleted"
                 " and created again since."
@@ -112,12 +121,12 @@ class Feed:
         if start == "Now":
             # A record that was appended before and is renewed later is not reported again.
             began = int(self._clock.now() - (clock() - started)) - _CLOCK_STEP
-        nothing = RangePosition("", "", None, began, began)
+        nothing = RangeContinuation("", "", None, began, began)
         ranges = [nothing.moved(each.range) for each in found]
         if documents:
             page = _Page(found[0].container, nothing, ranges, [], documents)
             return await self._reported(scope, page, reported)
-        return FeedPage([], Position(found[0].container, tuple(ranges)), at_end=True)
+        return FeedPage([], Continuation(found[0].container, tuple(ranges)), at_end=True)
 
     async def _reported(
         self, scope: Scope, page: _Page, reported: Mapping[LogKey, int]
@@ -132,19 +141,19 @@ class Feed:
         for count, body in enumerate(page.documents, 1):
             if page.is_read(body):
                 continue
-            before = page.position
+            before = page.continuation
             page.read(body)
             found = await self._of(scope, body, caught_up, last_reported)
             for key, record in found:
                 # Only the last record is the document from the feed: a reader that continues
                 # from an earlier one must get this document again.
-                after = page.position if record is found[-1][1] else before
+                after = page.continuation if record is found[-1][1] else before
                 change = _change(key, record, after)
                 changes.append(change)
                 newly_reported[change.log_key] = change.seq
                 size += record.size
             if size > _BYTES and count < len(page.documents) and page.can_be_cut:
-                return FeedPage(changes, page.position, at_end=False)
+                return FeedPage(changes, page.continuation, at_end=False)
         return FeedPage(changes, page.end, at_end=False)
 
     async def _of(
@@ -156,18 +165,18 @@ class Feed:
     ) -> list[tuple[SessionKey, Record]]:
         """The records that a document of the feed reports, in the order of the log."""
         kind = body.get("document_type")
-        place = PLACE.fullmatch(str(body.get("id")))
-        if place is None or kind in (CHUNK, LOST) or not scope.holds(body):
+        found = LOG_ID.fullmatch(str(body.get("id")))
+        if found is None or kind in (CHUNK, LOST) or not scope.holds(body):
             return []
-        key, seq, incarnation = SessionKey.in_document(body), int(place[1]), place[2]
-        if key is None or not body["id"].startswith(key.tenant):
+        key, seq, incarnation = SessionKey.in_document(body), int(found[1]), found[2]
+        if key is None or not body["id"].startswith(key.session_hash):
             return []
         if _is_erased(body):
             # A session is deleted before it is purged: its tombstone stands for all its records.
             return [(key, _stub(seq, incarnation))] if kind == TOMBSTONE else []
         bodies = [body]
         if retention_of(incarnation) is not None:
-            last = last_reported((key.tenant, incarnation))
+            last = last_reported((key.session_hash, incarnation))
             if _is_reported(body, seq, last, caught_up):
                 return []
             if seq > 1 and last != seq - 1:
@@ -213,9 +222,9 @@ class _Page:
     def __init__(
         self,
         container: str,
-        before: RangePosition,
-        ranges: list[RangePosition],
-        rest: list[RangePosition],
+        before: RangeContinuation,
+        ranges: list[RangeContinuation],
+        rest: list[RangeContinuation],
         documents: list[Document],
     ) -> None:
         *others, current = ranges
@@ -239,15 +248,15 @@ class _Page:
             self._current = self._current._replace(lsn=lsn, id=name)
 
     @property
-    def position(self) -> Position:
-        """The position after the documents read so far."""
-        return Position(self._container, (self._current, *self._others))
+    def continuation(self) -> Continuation:
+        """The continuation after the documents read so far."""
+        return Continuation(self._container, (self._current, *self._others))
 
     @property
-    def end(self) -> Position:
-        """The position after the page. The other ranges are next."""
+    def end(self) -> Continuation:
+        """The continuation after the page. The other ranges are next."""
         current = self._end._replace(newest=self._newest, lsn=0, id="")
-        return Position(self._container, (*self._others, current))
+        return Continuation(self._container, (*self._others, current))
 
 
 def _mark(body: Document) -> tuple[int, str]:
@@ -271,5 +280,5 @@ def _stub(seq: int, incarnation: str) -> Record:
     return Record(seq, incarnation, STUB, "", 0.0, 0, b"{}")
 
 
-def _change(key: SessionKey, record: Record, position: Position) -> FeedChange:
-    return FeedChange(key, record.kind, record.seq, record.incarnation, record, position)
+def _change(key: SessionKey, record: Record, continuation: Continuation) -> FeedChange:
+    return FeedChange(key, record.kind, record.seq, record.incarnation, record, continuation)

@@ -1,16 +1,42 @@
-"""What a session object holds, and what a service knows of the objects that it gave."""
+"""What a session object has seen, and what a service knows of the objects that it gave."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from google.adk.events.event import Event
 
-class Held(NamedTuple):
-    """What a session object holds."""
+from cosmosservice.data_converters import fields_to_event, from_json, same_event
+from cosmosservice.errors import EventIdReusedError
+from cosmosservice.sessions.store.keys import Marker
+from cosmosservice.sessions.store.records import Record
 
-    marker: str | None
-    last_event: str | None  # the id of its last event
+
+class Seen(NamedTuple):
+    """The expected version of an append: the marker of a session object, or what proves it.
+
+    The events are the object's own. They are read only while the session's lock is held.
+    """
+
+    marker: Marker | None
+    events: Sequence[Event]
     last_update_time: float
+
+    @property
+    def last_event(self) -> str | None:
+        """The id of the last event."""
+        return self.events[-1].id if self.events else None
+
+    def has(self, record: Record) -> bool:
+        """Whether the event is among them. Raises EventIdReusedError if another event with its id
+        is."""
+        for each in self.events:
+            if each.id == record.event_id:
+                if not same_event(each, fields_to_event(from_json(record.raw))):
+                    raise EventIdReusedError(record.event_id)
+                return True
+        return False
 
 
 class Incarnations:

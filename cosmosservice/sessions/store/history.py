@@ -20,8 +20,16 @@ from cosmosservice.sessions.store.state import State
 Point = int | str | datetime.datetime  # a revision, the id of an event, or a time
 
 
+class UnknownPoint(ValueError):
+    """The session has no such point. `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{current_operation.get()}: there is no such point: {reason}.")
+        self.reason = reason
+
+
 class History:
-    """Lives on one event loop."""
+    """Finds a session as it was at a revision, an event or a time."""
 
     def __init__(self, reader: SessionReader) -> None:
         self._reader = reader
@@ -32,14 +40,14 @@ class History:
         now = await self._reader.read(key, confirmed=True)
         if now is None:
             raise SessionNotFoundError(f"Session {key.session_id} not found.")
-        place = now.marker.seq if point is None else _place(now, point)
-        records = [record for record in now.records if record.seq <= place]
+        seq = now.marker.seq if point is None else _seq_at(now, point)
+        records = [record for record in now.records if record.seq <= seq]
         initial = initial_state(now)
         state = fold(State(initial), records).inline
         last = records[-1].timestamp if records else 0.0
         past = replace(
             now,
-            marker=Marker(now.marker.incarnation, place, use=PAST),
+            marker=Marker(now.marker.incarnation, seq, use=PAST),
             records=records,
             state=Scoped(state),
             last_update_time=last if records else now.created,
@@ -50,7 +58,7 @@ class History:
             time = point.timestamp()
         else:
             time = last
-        return Past(past, now.marker.incarnation, initial, place, time)
+        return Past(past, now.marker.incarnation, initial, seq, time)
 
 
 def initial_state(now: Snapshot) -> Document:
@@ -62,37 +70,33 @@ def initial_state(now: Snapshot) -> Document:
     return {key: value for key, value in now.state.session.items() if key not in changed}
 
 
-def _place(now: Snapshot, point: Point) -> int:
+def _seq_at(now: Snapshot, point: Point) -> int:
     records, last = now.records, now.marker.seq
     if isinstance(point, bool):
-        raise _unknown("a point is a revision, the id of an event, or a datetime")
+        raise UnknownPoint("a point is a revision, the id of an event, or a datetime")
     if isinstance(point, int):
         first = records[0].seq - 1 if records else last
-        if point == 0:  # also where earlier places belong to a session that had the same id
+        if point == 0:  # also where earlier numbers belong to a session that had the same id
             return first
         if not first <= point <= last:
-            raise _unknown(f"revision {point} is not one of the session's: {first} to {last}")
+            raise UnknownPoint(f"revision {point} is not one of the session's: {first} to {last}")
         return point
     if isinstance(point, str):
         for record in records:
             if record.event_id == point:
                 return record.seq
-        raise _unknown(f"no event has the id {point!r}")
+        raise UnknownPoint(f"no event has the id {point!r}")
     if not isinstance(point, datetime.datetime):
-        raise _unknown("a point is a revision, the id of an event, or a datetime")
+        raise UnknownPoint("a point is a revision, the id of an event, or a datetime")
     if point.tzinfo is None:
-        raise _unknown("a datetime needs a time zone, such as datetime.UTC")
-    return _place_at_time(records, point.timestamp(), last)
+        raise UnknownPoint("a datetime needs a time zone, such as datetime.UTC")
+    return _seq_at_time(records, point.timestamp(), last)
 
 
-def _place_at_time(records: list[Record], time: float, last: int) -> int:
+def _seq_at_time(records: list[Record], time: float, last: int) -> int:
     """The end of the log as it was at a time: up to the last event that is not later."""
-    place = records[0].seq - 1 if records else last
+    seq = records[0].seq - 1 if records else last
     for record in records:
         if record.timestamp <= time:
-            place = record.seq
-    return place
-
-
-def _unknown(reason: str) -> ValueError:
-    return ValueError(f"{current_operation.get()}: there is no such point: {reason}.")
+            seq = record.seq
+    return seq

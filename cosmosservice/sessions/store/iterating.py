@@ -7,48 +7,49 @@ from dataclasses import dataclass
 from cosmosservice.account.charges import current_operation
 from cosmosservice.errors import SessionNotFoundError
 from cosmosservice.sessions.store.documents import STUB
-from cosmosservice.sessions.store.event_log import EventLog, Plan
+from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import SessionKey
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.records import Record, after, is_deleted
 
 
 @dataclass(frozen=True)
-class Position:
+class Progress:
     """Where a read of a log, page by page, continues."""
 
     incarnation: str
-    after: int  # the last place that was read
-    revision: int  # the place that the log must reach
+    after: int  # the last sequence number that was read
+    revision: int  # the sequence number that the log must reach
 
 
-class Iterating:
-    """Lives on one event loop."""
+class Iterating(Part):
+    """Reads the events of a session page by page."""
 
-    def __init__(self, reader: SessionReader, log: EventLog) -> None:
+    def __init__(self, parts: Parts, reader: SessionReader) -> None:
+        super().__init__(parts)
         self._reader = reader
-        self._log = log
 
     async def page(
-        self, key: SessionKey, position: Position | None, count: int
-    ) -> tuple[list[Record], Position | None]:
-        """The records at the next `count` places, straight from the store, and where to
+        self, key: SessionKey, progress: Progress | None, count: int
+    ) -> tuple[list[Record], Progress | None]:
+        """The next `count` records, straight from the store, and where to
         continue."""
-        if position is None:
+        if progress is None:
             # Probe first: an iteration that ends without an error must be complete.
             await self._reader.confirm(key)
             document = await self._reader.current(key)
             if document is None:
                 return [], None
-            position = Position(document.incarnation, document.first_seq - 1, document.revision)
-        last = position.after + count
-        plan = Plan(position.after + 1, min(last, position.revision), before=last + 1)
-        found, _ = await self._log.read_whole(key, position.incarnation, plan)
-        if is_deleted(after(found, position.revision)) or any(r.kind == STUB for r in found):
+            progress = Progress(document.incarnation, document.first_seq - 1, document.revision)
+        last = progress.after + count
+        plan = Plan(progress.after + 1, min(last, progress.revision), before=last + 1)
+        found, _ = await self._log.read_whole(key, progress.incarnation, plan)
+        if is_deleted(after(found, progress.revision)) or any(r.kind == STUB for r in found):
             raise SessionNotFoundError(
                 f"{current_operation.get()}: session {key.session_id!r} was deleted while its"
                 " events were read."
             )
-        if last > position.revision and len(found) < count:
+        if last > progress.revision and len(found) < count:
             return found, None
-        return found, Position(position.incarnation, last, position.revision)
+        return found, Progress(progress.incarnation, last, progress.revision)

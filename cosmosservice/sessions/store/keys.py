@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from cosmosservice.account.companions import SessionName
 from cosmosservice.account.container import Document
+from cosmosservice.account.dependants import SessionName
 from cosmosservice.errors import InvalidIdError
 from cosmosservice.ids import escape
 from cosmosservice.scopes import SCOPES, Pair
@@ -20,7 +20,7 @@ logger = logging.getLogger("cosmosservice")
 
 MAX_ID_BYTES: Final = 1_023
 MAX_PARTITION_KEY_BYTES: Final = 2_048
-LAST_PLACE: Final = 9_999_999_999  # the ids of records have ten digits for it
+LAST_SEQ: Final = 9_999_999_999  # the ids of records have ten digits for it
 
 SESSION: Final = "session"
 EXPIRY: Final = "expiry"
@@ -122,7 +122,7 @@ class StateKey(ValuesKey):
 
 @dataclass(frozen=True)
 class SessionKey(ValuesKey):
-    """One session: its tenant, its partitions and its document ids."""
+    """One session: its hash, its partitions and its document ids."""
 
     app_name: str
     user_id: str
@@ -181,8 +181,9 @@ class SessionKey(ValuesKey):
         return hash((self.app_name, self.user_id, self.session_id))
 
     @cached_property
-    def tenant(self) -> str:
-        """Tells sessions with the same id apart inside the partition that they share."""
+    def session_hash(self) -> str:
+        """Of app, user and session id: the ids of its log begin with it. Sessions of several users
+        may have the same id and share a partition."""
         parts = (self.app_name, self.user_id, self.session_id)
         digest = hashlib.sha256("\0".join(map(escape, parts)).encode()).digest()
         return digest[:16].hex()
@@ -195,20 +196,20 @@ class SessionKey(ValuesKey):
         )
 
     def event_id(self, seq: int, incarnation: str) -> str:
-        return f"{self.tenant}.{seq:010d}.{incarnation}"
+        return f"{self.session_hash}.{seq:010d}.{incarnation}"
 
     def first_id(self, seq: int) -> str:
         """Not greater than the id of any log document from `seq` on."""
-        return f"{self.tenant}.{seq:010d}"
+        return f"{self.session_hash}.{seq:010d}"
 
     @property
     def last_id(self) -> str:
         """Greater than the id of every log document ('/' follows '.')."""
-        return f"{self.tenant}/"
+        return f"{self.session_hash}/"
 
     def chunk_id(self, incarnation: str, upload: str, number: int) -> str:
         """Chunks sort before the log ('-' precedes '.'), so no read of the log returns them."""
-        return f"{self.tenant}-{incarnation}-{upload}-{number:04d}"
+        return f"{self.session_hash}-{incarnation}-{upload}-{number:04d}"
 
     @staticmethod
     def upload_of(chunk_id: str) -> str:
@@ -217,7 +218,7 @@ class SessionKey(ValuesKey):
 
     @property
     def first_chunk_id(self) -> str:
-        return f"{self.tenant}-"
+        return f"{self.session_hash}-"
 
 
 LISTED: Final = "listed"
@@ -225,7 +226,8 @@ PAST: Final = "past"
 
 
 class Marker(NamedTuple):
-    """What a session object knows: the incarnation, and the last place that it has seen."""
+    """The expected version of an append: the incarnation, and the last sequence number that a
+    session object has seen."""
 
     incarnation: str
     seq: int
@@ -235,12 +237,12 @@ class Marker(NamedTuple):
     def text(self, key: SessionKey) -> str:
         """Names its session, so that the marker of a copied object with another id is invalid."""
         use = "new" if self.is_new else self.use
-        return f"{key.tenant[:8]}:{self.incarnation}:{self.seq}:{use}"
+        return f"{key.session_hash[:8]}:{self.incarnation}:{self.seq}:{use}"
 
     @classmethod
     def parse(cls, text: str | None, key: SessionKey) -> Marker | None:
-        tenant, incarnation, seq, use, *_ = [*(text or "").split(":"), "", "", ""]
-        if tenant != key.tenant[:8] or not incarnation or not seq.isdecimal():
+        session_hash, incarnation, seq, use, *_ = [*(text or "").split(":"), "", "", ""]
+        if session_hash != key.session_hash[:8] or not incarnation or not seq.isdecimal():
             return None
         return cls(incarnation, int(seq), use == "new", "" if use == "new" else use)
 

@@ -20,9 +20,7 @@ from cosmosservice.account.chunks import (
     Damaged,
     checksum,
     chunk_count,
-    describe,
     name_in,
-    pack,
 )
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import NotFound
@@ -73,11 +71,11 @@ class _Value:
 
 
 class LargeValues:
-    """Stores, loads and removes large values. Lives on one event loop."""
+    """Stores, loads and removes large values, with the cache of its event loop."""
 
     def __init__(self, container: Container, cache: Cache) -> None:
-        self._container = container
-        self._cache = cache
+        self.container = container
+        self.cache = cache
 
     async def stored(
         self,
@@ -114,17 +112,14 @@ class LargeValues:
     async def _store(
         self, key: ValuesKey, generation: str, raw: bytes, ttl: int | None
     ) -> Document:
-        packed = await pack(raw)
         value = secrets.token_hex(8)
-        ref = {"generation": generation, "value": value} | describe(raw, packed)
-        made = [
-            value_document(key, generation=generation, value=value, number=number, data=data)
-            for number, data in enumerate(packed)
-        ]
-        if ttl is not None:
-            made = [document | {"ttl": ttl} for document in made]
-        await chunks.store(self._container, made)
-        self._cache.put(ref["sha256"], _Value(raw))
+
+        def made(number: int, data: str) -> Document:
+            return value_document(key, generation=generation, value=value, number=number, data=data)
+
+        described = await chunks.upload(self.container, raw, made, ttl)
+        ref = {"generation": generation, "value": value} | described
+        self.cache.put(ref["sha256"], _Value(raw))
         return ref
 
     async def whole(self, key: ValuesKey, state: State, *, without_lost: bool = False) -> Document:
@@ -147,7 +142,7 @@ class LargeValues:
         except DamagedValueError as problem:
             reason = problem.reason
         except NotFound:
-            if await chunks.exist(self._container, _ids(key, ref), key.user_id):
+            if await chunks.exist(self.container, _ids(key, ref), key.user_id):
                 raise  # it was lag
             reason = "a part of it is missing"
         logger.error(
@@ -159,14 +154,14 @@ class LargeValues:
         return _LOST
 
     async def _load(self, key: ValuesKey, ref: Any) -> Any:
-        known: _Value | None = self._cache.get(ref.get("sha256")) if isinstance(ref, dict) else None
+        known: _Value | None = self.cache.get(ref.get("sha256")) if isinstance(ref, dict) else None
         if known is None:
             try:
                 ids = _ids(key, ref)
-                known = _Value(await chunks.load(self._container, ids, key.user_id, ref))
+                known = _Value(await chunks.load(self.container, ids, key.user_id, ref))
             except Damaged as problem:
                 raise DamagedValueError(key, str(problem)) from None
-            self._cache.put(ref["sha256"], known)
+            self.cache.put(ref["sha256"], known)
         return from_json(known.raw)
 
     async def discard(
@@ -188,7 +183,7 @@ class LargeValues:
         """Removes the values of dead generations, whichever version of the document names them,
         and all other values that were written before a time. Returns the number of documents."""
         first, last = key.value_range
-        found = await self._container.query(
+        found = await self.container.query(
             IDS_WITH_TIMES, {"first": first, "last": last}, key.user_id
         )
         gone = [
@@ -203,13 +198,13 @@ class LargeValues:
         """Removes values of the user's sessions that were written before a time and whose session
         has no document, because its creator died. Returns the number of documents."""
         first, last, owners = key.values_of_sessions
-        found = await self._container.query(
+        found = await self.container.query(
             VALUES_OF_SESSIONS, {"first": first, "last": last, "owners": owners}, key.user_id
         )
         old = [each for each in found if each.get("_ts", before) < before]
         unowned = set()
         for owner in {str(each["owner"]) for each in old}:
-            if not await self._container.probe(owner, key.user_id):
+            if not await self.container.probe(owner, key.user_id):
                 unowned.add(owner)
         gone = [str(each["id"]) for each in old if each["owner"] in unowned]
         await self._remove(gone, key)
@@ -218,7 +213,7 @@ class LargeValues:
     async def _remove(self, ids: Iterable[str], key: ValuesKey) -> None:
         async def remove(each: str) -> None:
             with contextlib.suppress(NotFound):
-                await self._container.delete(each, key.user_id)
+                await self.container.delete(each, key.user_id)
 
         todo = list(ids)
         for start in range(0, len(todo), _AT_ONCE):

@@ -1,6 +1,6 @@
 """Delete and restore, and what announces an erasure. purging.py has the purge.
 
-Deleting is appending: a tombstone takes the next place in the log, so that nobody else can.
+Deleting is appending: a tombstone takes the next sequence number, so that nobody else can.
 Restore and purge are first announced in the session document, with If-Match, which decides between
 them and a re-creation. Any process that finds an announcement completes it.
 
@@ -14,13 +14,12 @@ from __future__ import annotations
 import contextlib
 
 from cosmosservice.account.charges import current_operation
-from cosmosservice.account.companions import Superseded
 from cosmosservice.account.container import Document
+from cosmosservice.account.dependants import Superseded
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import STEPS
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, UnavailableError
 from cosmosservice.hosting.concurrency import together
-from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
     CLEARING,
@@ -34,39 +33,28 @@ from cosmosservice.sessions.store.documents import (
     TOMBSTONE,
 )
 from cosmosservice.sessions.store.erasure import Erasure
-from cosmosservice.sessions.store.event_log import EventLog
 from cosmosservice.sessions.store.forking import Forking
 from cosmosservice.sessions.store.keys import Marker, SessionKey, record_ttl
-from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.records import Record, is_deleted, new_mark
 from cosmosservice.sessions.store.retention import expired
-from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
+from cosmosservice.sessions.store.session_documents import SessionDocument
 
 _ERASED = (CLEARING, PURGING, PURGED)
 _GONE = (DELETED, *_ERASED)
 
 
-class Lifecycle:
-    """Deletes, restores and purges sessions. Lives on one event loop."""
+class Lifecycle(Part):
+    """Deletes, restores and purges sessions."""
 
     def __init__(
-        self,
-        documents: SessionDocuments,
-        log: EventLog,
-        projection: Projection,
-        erasure: Erasure,
-        forking: Forking,
-        views: LogViews,
-        clock: HybridClock,
+        self, parts: Parts, projection: Projection, erasure: Erasure, forking: Forking
     ) -> None:
-        self._documents = documents
-        self._log = log
+        super().__init__(parts)
         self._projection = projection
         self._erasure = erasure
         self._forking = forking
-        self._views = views
-        self._clock = clock
 
     async def delete(self, key: SessionKey) -> None:
         """A soft delete. Does nothing if there is nothing to delete."""
@@ -90,7 +78,7 @@ class Lifecycle:
                 tombstone.incarnation = current.incarnation
                 tombstone.seq = (tail[-1].seq if tail else current.revision) + 1
                 tombstone.stamp = self._clock.next()
-                if not await self._place(key, tombstone):
+                if not await self._bury(key, tombstone):
                     continue
                 placed = True
                 self._views.extend(key, [*tail, tombstone])
@@ -114,8 +102,8 @@ class Lifecycle:
     def has_expired(self, document: SessionDocument) -> bool:
         return expired(document.body, self._clock.now())
 
-    async def _place(self, key: SessionKey, tombstone: Record) -> bool:
-        """Whether this tombstone is now stored at its place, and not another writer's."""
+    async def _bury(self, key: SessionKey, tombstone: Record) -> bool:
+        """Whether this tombstone is now stored, and not another writer's record."""
         try:
             await self._log.append(key, tombstone, record_ttl(tombstone.incarnation))
         except Conflict:
@@ -173,7 +161,7 @@ class Lifecycle:
             await self._documents.replace(document, body)
 
     async def announce_clearing(self, document: SessionDocument) -> SessionDocument:
-        """Announces that a new session will take the place of this one: nothing can restore it.
+        """Announces that a new session will replace this one: nothing can restore it.
         Raises PreconditionFailed or NotFound if another writer was faster."""
         replaced = document.as_predecessor()
         body = document.remains(CLEARING, self._clock.now(), replaced=replaced)
@@ -205,7 +193,7 @@ class Lifecycle:
         return await self._log.read(document.key, document.incarnation, after=document.revision)
 
     async def _finish_restore(self, document: SessionDocument) -> None:
-        """The document fixes the record's place, so only one of several processes writes it."""
+        """The document fixes the record's number, so only one of several processes writes it."""
         restored = new_mark(RESTORED, self._clock.now())
         restored.incarnation, restored.seq = document.incarnation, document.revision + 1
         restored.stamp = self._clock.next()

@@ -5,47 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cosmosservice.account.container import Container, Document
+from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import SCOPES, Pair
-from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.keys import LISTED, Marker, SessionKey, StateKey
-from cosmosservice.sessions.store.large_values import DamagedValueError, LargeValues
-from cosmosservice.sessions.store.pages import Latest, Position, Wanted
+from cosmosservice.sessions.store.large_values import DamagedValueError
+from cosmosservice.sessions.store.pages import Latest, SortKey, Wanted
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.queries import COUNTED, USER_STATES
-from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments
+from cosmosservice.sessions.store.session_documents import SessionDocument
 from cosmosservice.sessions.store.snapshot import Snapshot
 from cosmosservice.sessions.store.state_documents import (
     NO_CHANGES,
     StateDocument,
-    StateDocuments,
     parse_state,
 )
 
 _AT_ONCE = 16
 
 
-class Listing:
+class Listing(Part):
     """Sessions of a user or of all users of an app."""
 
-    def __init__(
-        self,
-        container: Container,
-        documents: SessionDocuments,
-        states: StateDocuments,
-        values: LargeValues,
-        projector: Projector,
-        clock: HybridClock,
-    ) -> None:
-        self._container = container
-        self._documents = documents
-        self._states = states
-        self._values = values
+    def __init__(self, parts: Parts, projector: Projector) -> None:
+        super().__init__(parts)
+        self._container = parts.sessions
         self._projector = projector
-        self._clock = clock
 
     async def page(
         self, wanted: Wanted, *, limit: int | None = None, continuation: str | None = None
@@ -56,10 +44,10 @@ class Listing:
             return [], None
         app_key = StateKey.of_app(app_name)
         user_key = StateKey.of_user(app_name, user_id) if user_id is not None else None
-        position = None if continuation is None else wanted.position(continuation)
+        after = None if continuation is None else wanted.after(continuation)
         # This process's latest appends are listed at once; those of others may follow later.
-        await self._projector.flush(_concerns(app_name, user_id))
-        text, parameters = wanted.query(self._clock.now(), position, limit)
+        await self._projector.flush(concerns(app_name, user_id))
+        text, parameters = wanted.query(self._clock.now(), after, limit)
         listed = self._listed(text, parameters, user_id, limit)
         app_state = self._states.read(app_key)
         if user_key is None and limit is not None:  # a page does not need the state of every user
@@ -72,7 +60,7 @@ class Listing:
         for key, body in found:
             user = users.get(key.user_id) or StateDocument(key.shared.user)
             snapshots.append(await self._snapshot(key, body, Pair(user, app)))
-        return snapshots, wanted.continuation(Position.of(*found[-1])) if more else None
+        return snapshots, wanted.continuation(SortKey.of(*found[-1])) if more else None
 
     async def count(self, app_name: str, user_id: str | None, status: str) -> int:
         """How many sessions there are, without reading any."""
@@ -80,8 +68,7 @@ class Listing:
             return 0
         StateKey.of_user(app_name, user_id or "")  # checks the names
         parameters = {"app": app_name, "status": status, "now": self._clock.now()}
-        found: list[Any] = await self._container.query(COUNTED, parameters, user_id)
-        return sum(found)
+        return await self._container.count(COUNTED, parameters, user_id)
 
     async def latest(
         self, wanted: Latest, limit: int, continuation: str | None
@@ -93,7 +80,7 @@ class Listing:
         shown = [
             body
             for body in found
-            if Position.of_names(body) != start.position or body["app_name"] not in start.seen
+            if SortKey.of_names(body) != start.after or body["app_name"] not in start.seen
         ][:limit]
         more = len(found) == parameters["limit"] and shown
         return shown, wanted.continuation(shown, start) if more else None
@@ -169,5 +156,6 @@ def _key(body: Document) -> SessionKey | None:
     return SessionKey.in_document(body)
 
 
-def _concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool]:
+def concerns(app_name: str, user_id: str | None) -> Callable[[SessionKey], bool]:
+    """Whether a session belongs to a list."""
     return lambda key: key.app_name == app_name and user_id in (None, key.user_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cosmosservice.account.cache import Cache
 from cosmosservice.scopes import Pair
-from cosmosservice.sessions.store.compaction import is_turning
+from cosmosservice.sessions.store.compaction import may_change_loading
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.state_documents import Changes, newest, record_changes
@@ -14,7 +14,13 @@ class LogView:
     """Records of one incarnation without a gap. Events never change, so this only grows."""
 
     __slots__ = (
-        "changes", "first_seq", "ids", "incarnation", "records", "size", "turning",
+        "changes",
+        "first_seq",
+        "ids",
+        "incarnation",
+        "last_loading_change",
+        "records",
+        "size",
     )  # fmt: skip
 
     def __init__(self, incarnation: str, first_seq: int, records: list[Record]) -> None:
@@ -24,8 +30,10 @@ class LogView:
         self.size = 200 + sum(record.size for record in records)
         self.ids = {record.event_id: record for record in records if record.is_event}
         self.changes: Pair[Changes] = record_changes(records)
-        # The last place that may have changed which records to load.
-        self.turning = max((record.seq for record in records if is_turning(record)), default=0)
+        # The last record that may have changed which records to load.
+        self.last_loading_change = max(
+            (record.seq for record in records if may_change_loading(record)), default=0
+        )
 
     @property
     def first(self) -> int:
@@ -54,15 +62,15 @@ class LogView:
             following += 1
             self.records.append(record)
             self.size += record.size
-            if is_turning(record):
-                self.turning = record.seq
+            if may_change_loading(record):
+                self.last_loading_change = record.seq
             if record.is_event:
                 self.ids[record.event_id] = record
             if record.deltas.has_shared:
                 self.changes = self.changes.map(newest, record_changes([record]))
 
     def after(self, seq: int) -> list[Record] | None:
-        """The records after a place; None if the view lacks some of them."""
+        """The records after a sequence number; None if the view lacks some of them."""
         if seq + 1 < self.first:
             return None
         return self.records[max(0, seq + 1 - self.first) :] if self.records else []
@@ -75,14 +83,14 @@ class LogViews:
         self._cache = cache
 
     def of(self, key: SessionKey) -> LogView | None:
-        found: LogView | None = self._cache.get(key.tenant)
+        found: LogView | None = self._cache.get(key.session_hash)
         return found
 
     def drop(self, key: SessionKey) -> None:
-        self._cache.drop(key.tenant)
+        self._cache.drop(key.session_hash)
 
     def put(self, key: SessionKey, view: LogView) -> LogView:
-        self._cache.put(key.tenant, view)
+        self._cache.put(key.session_hash, view)
         return view
 
     def take(
@@ -112,7 +120,7 @@ class LogViews:
             or view.incarnation != first.incarnation
             or not view.first <= first.seq <= view.last + 1
         ):
-            # The beginning is not known here: 0 makes a reader of the whole log look for it.
+            # Where the incarnation begins is not known here: whoever reads all of it reads from 0.
             view = LogView(first.incarnation, 0, list(records))
         else:
             view.extend(records)

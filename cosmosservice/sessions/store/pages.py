@@ -20,12 +20,11 @@ from cosmosservice.sessions.store.queries import (
     CHOSEN_BY_NAME,
     FIRST_PAGE_OF_APP,
     FIRST_PAGE_OF_USER,
-    LATEST,
-    LATEST_OF_APP,
     NEWEST_CHOSEN,
     NEXT_PAGE_OF_APP,
     NEXT_PAGE_OF_USER,
     OLDEST_CHOSEN,
+    latest,
 )
 
 _OTHER_LIST = (
@@ -35,21 +34,21 @@ _OTHER_LIST = (
 _ALL = sys.float_info.max  # later than any time
 
 
-class Position(NamedTuple):
-    """A session's position in a list: the sort key, which is unique within an app."""
+class SortKey(NamedTuple):
+    """Where a session is in a list: the sort key, which is unique within an app."""
 
     last_update_time: float
     user_id: str
     session_id: str
 
     @classmethod
-    def of(cls, key: SessionKey, body: Document) -> Position:
+    def of(cls, key: SessionKey, body: Document) -> SortKey:
         last = body.get("last_update_time")
         time = float(last) if isinstance(last, int | float) else 0.0
         return cls(time, key.user_id, key.session_id)
 
     @classmethod
-    def of_names(cls, body: Document) -> Position:
+    def of_names(cls, body: Document) -> SortKey:
         return cls(float(body["last_update_time"]), body["user_id"], body["session_id"])
 
 
@@ -67,17 +66,17 @@ class Wanted:
     title: str | None = None  # a part of the title, in any case
 
     def query(
-        self, now: float, position: Position | None, limit: int | None
+        self, now: float, after: SortKey | None, limit: int | None
     ) -> tuple[str, dict[str, Any]]:
         """The text of the query for a page, or for all of them, and its parameters."""
         parameters: dict[str, Any] = {"app": self.app_name, "status": self.status, "now": now}
         across = self.user_id is None
         if self.by_id and not self._filtered:
-            return BY_NAME, parameters | _named(position or Position(0.0, "", ""))
+            return BY_NAME, parameters | _named(after or SortKey(0.0, "", ""))
         if not self._filtered and not self.newest_first:
-            if position is not None:
+            if after is not None:
                 text = NEXT_PAGE_OF_APP if across else NEXT_PAGE_OF_USER
-                return text, parameters | _named(position)
+                return text, parameters | _named(after)
             if limit is not None:
                 return FIRST_PAGE_OF_APP if across else FIRST_PAGE_OF_USER, parameters
             return ALL_OF_APP if across else ALL_OF_USER, parameters
@@ -87,34 +86,34 @@ class Wanted:
             "title": self.title or "",
         }
         if self.by_id:
-            return CHOSEN_BY_NAME, parameters | _named(position or Position(0.0, "", ""))
+            return CHOSEN_BY_NAME, parameters | _named(after or SortKey(0.0, "", ""))
         if self.newest_first:
-            return NEWEST_CHOSEN, parameters | _named(position or Position(_ALL, "", ""))
-        return OLDEST_CHOSEN, parameters | _named(position or Position(-_ALL, "", ""))
+            return NEWEST_CHOSEN, parameters | _named(after or SortKey(_ALL, "", ""))
+        return OLDEST_CHOSEN, parameters | _named(after or SortKey(-_ALL, "", ""))
 
     @property
     def _filtered(self) -> bool:
         bounds = self.updated_after, self.updated_before
         return self.title is not None or bounds != (None, None)
 
-    def continuation(self, position: Position) -> str:
-        return _encoded(_digest(self), position)
+    def continuation(self, after: SortKey) -> str:
+        return _encoded(_digest(self), after)
 
-    def position(self, continuation: str) -> Position:
+    def after(self, continuation: str) -> SortKey:
         """Where the next page begins. Raises ValueError if this is not a continuation of this
         list."""
-        position, _ = _decoded(continuation, _digest(self))
-        if self.user_id not in (None, position.user_id):
+        after, _ = _decoded(continuation, _digest(self))
+        if self.user_id not in (None, after.user_id):
             raise ValueError(_OTHER_LIST)
-        return position
+        return after
 
 
 @dataclass(frozen=True)
 class Start:
     """Where a page of sessions of several apps begins. Sessions that differ only in their app have
-    the same position: those of the `seen` apps were on the previous page."""
+    the same sort key: those of the `seen` apps were on the previous page."""
 
-    position: Position
+    after: SortKey
     seen: tuple[str, ...] = ()
 
 
@@ -122,34 +121,41 @@ class Start:
 class Latest:
     """The most recently used sessions, of one app or of all."""
 
-    app_name: str | None
-    user_id: str | None
-    status: str
+    app_name: str | None = None
+    user_id: str | None = None
+    status: str = ACTIVE
+    updated_after: float = -_ALL  # inclusive
+    updated_before: float = _ALL  # exclusive
+    with_id: str | None = None  # the session id or the user id
 
     def start(self, continuation: str | None) -> Start:
         """Raises ValueError if this is not a continuation of this list."""
         if continuation is None:
-            return Start(Position(_ALL, "", ""))
+            return Start(SortKey(self.updated_before, "", ""))
         return Start(*_decoded(continuation, _digest(self)))
 
     def query(self, now: float, start: Start, limit: int) -> tuple[str, dict[str, Any]]:
         parameters: dict[str, Any] = {"status": self.status, "now": now}
-        parameters |= {"limit": limit + len(start.seen)} | _named(start.position)
-        if self.app_name is None:
-            return LATEST, parameters
-        return LATEST_OF_APP, parameters | {"app": self.app_name}
+        parameters |= {"limit": limit + len(start.seen), "updated_after": self.updated_after}
+        parameters |= _named(start.after)
+        if self.app_name is not None:
+            parameters["app"] = self.app_name
+        if self.with_id is not None:
+            parameters["id"] = self.with_id
+        text = latest(of_app=self.app_name is not None, with_id=self.with_id is not None)
+        return text, parameters
 
     def continuation(self, shown: list[Document], start: Start) -> str:
         """The continuation after these sessions."""
-        last = Position.of_names(shown[-1])
-        seen = [str(each["app_name"]) for each in shown if Position.of_names(each) == last]
-        if last == start.position:
+        last = SortKey.of_names(shown[-1])
+        seen = [str(each["app_name"]) for each in shown if SortKey.of_names(each) == last]
+        if last == start.after:
             seen += start.seen
         return _encoded(_digest(self), last, *seen)
 
 
-def _named(position: Position) -> dict[str, Any]:
-    return dict(zip(("time", "user", "session"), position, strict=True))
+def _named(after: SortKey) -> dict[str, Any]:
+    return dict(zip(("time", "user", "session"), after, strict=True))
 
 
 def _digest(wanted: Wanted | Latest) -> str:
@@ -159,12 +165,12 @@ def _digest(wanted: Wanted | Latest) -> str:
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
 
 
-def _encoded(digest: str, position: Position, *apps: str) -> str:
-    text = json.dumps([digest, *position, *apps])
+def _encoded(digest: str, after: SortKey, *apps: str) -> str:
+    text = json.dumps([digest, *after, *apps])
     return base64.urlsafe_b64encode(text.encode()).decode("ascii")
 
 
-def _decoded(continuation: str, digest: str) -> tuple[Position, tuple[str, ...]]:
+def _decoded(continuation: str, digest: str) -> tuple[SortKey, tuple[str, ...]]:
     try:
         decoded = base64.urlsafe_b64decode(continuation.encode())
         found, time, user, session, *apps = json.loads(decoded)
@@ -172,9 +178,9 @@ def _decoded(continuation: str, digest: str) -> tuple[Position, tuple[str, ...]]
             each.encode()
         if not isinstance(time, int | float) or not math.isfinite(time):
             raise ValueError
-        position = Position(float(time), user, session)
+        after = SortKey(float(time), user, session)
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError("continuation is not one that list_sessions_page returned.") from None
     if found != digest:
         raise ValueError(_OTHER_LIST)
-    return position, tuple(apps)
+    return after, tuple(apps)

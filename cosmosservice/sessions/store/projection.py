@@ -6,8 +6,6 @@ The log is the truth, so nothing is lost if this does not run: the next reader d
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 from cosmosservice.account import telemetry
 from cosmosservice.account.charges import current_operation
@@ -15,47 +13,32 @@ from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.hosting.concurrency import Locks, acquire_in_time
-from cosmosservice.sessions.store.clock import HybridClock
+from cosmosservice.hosting.deadline import remaining
 from cosmosservice.sessions.store.compaction import Loading, advanced
 from cosmosservice.sessions.store.documents import ACTIVE
-from cosmosservice.sessions.store.event_log import EventLog, Plan
+from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import SessionKey, record_ttl
-from cosmosservice.sessions.store.large_values import LargeValues
-from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.records import Record, is_deleted
 from cosmosservice.sessions.store.retention import (
     expired,
     must_renew,
     must_renew_records,
+    renew_records,
 )
-from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
+from cosmosservice.sessions.store.session_documents import SessionDocument, fold
 from cosmosservice.sessions.store.state import NO_STATE, State
-from cosmosservice.sessions.store.state_documents import StateDocuments, newest, record_changes
+from cosmosservice.sessions.store.state_documents import newest, record_changes
 from cosmosservice.sessions.store.titles import BEGINNING, display_name, first_words
 
 logger = logging.getLogger("cosmosservice")
 
 
-class Projection:
-    """The only code that projects the log into session documents. Lives on one event loop."""
+class Projection(Part):
+    """The only code that projects the log into session documents."""
 
-    def __init__(
-        self,
-        documents: SessionDocuments,
-        states: StateDocuments,
-        values: LargeValues,
-        log: EventLog,
-        views: LogViews,
-        clock: HybridClock,
-        renew_records: Callable[[SessionKey, str], Coroutine[Any, Any, None]],
-    ) -> None:
-        self._documents = documents
-        self._states = states
-        self._values = values
-        self._log = log
-        self._views = views
-        self._clock = clock
-        self._renew_records = renew_records
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
         self._locks = Locks()
 
     async def project(
@@ -64,13 +47,14 @@ class Projection:
         """Projects the log into the document up to its end, as far as it is known or can be read.
 
         It stops before an event whose body cannot be read, unless `accept_loss` is set: the
-        changes of that event would be missing from the state for good. `appended` is the place of
+        changes of that event would be missing from the state for good. `appended` is the number of
         an event that this process stored, if any. Returns whether the document was written.
         """
         uploads: list[Document] = []
         lock = self._locks.of(key)
         await acquire_in_time(
             lock,
+            remaining(),
             f"{current_operation.get()}: this process is still writing the document of session"
             f" {key.session_id!r}, and there was no answer in time. What the log has is stored;"
             " call it again.",
@@ -104,14 +88,14 @@ class Projection:
             if not records and not due:
                 return False
             try:
-                await self._settle(key, current, found)
+                await self._merge_shared(key, current, found)
                 await self._write(current, records, loading, uploads)
             except (PreconditionFailed, NotFound):
                 self._documents.forget(key)
                 continue
             telemetry.repaired(sum(not record.appended_here for record in records))
             return True
-        logger.warning("Session %s: its document has too many writers at once.", key.tenant)
+        logger.warning("Session %s: its document has too many writers at once.", key.session_hash)
         return False
 
     async def _discard(self, key: SessionKey, incarnation: str, uploads: list[Document]) -> None:
@@ -151,25 +135,27 @@ class Projection:
         found, _ = await self._log.read_whole(key, current.incarnation, plan)
         return found
 
-    async def _settle(
+    async def _merge_shared(
         self, key: SessionKey, current: SessionDocument, records: list[Record]
     ) -> None:
         """Merges the user and app state of the creation, of events that other processes appended,
         and of those that this process could not merge. Once the revision is past them, nobody
         would read them again."""
-        open_ones = [
-            record for record in records if record.deltas.has_shared and not record.settled
-        ]
+        open_ones = [record for record in records if record.deltas.has_shared and not record.merged]
         initial = await self._documents.initial_changes(current)
         changes = initial.map(newest, record_changes(open_ones))
         await self._states.merge_shared(key, changes)
         for record in open_ones:
-            record.settled = True
+            record.merged = True
 
     def _loading(self, current: SessionDocument, records: list[Record]) -> Loading:
         """Which records of the session to load after these records."""
         loading, view = current.loading, self._views.of(current.key)
-        if view is None or view.incarnation != current.incarnation or view.turning <= loading.at:
+        if (
+            view is None
+            or view.incarnation != current.incarnation
+            or view.last_loading_change <= loading.at
+        ):
             return loading
         named = view.after(loading.begin - 1)
         if named is None:
@@ -190,7 +176,9 @@ class Projection:
         if loading != current.loading:
             fields["load"] = loading.fields
         if must_renew_records(current.body, self._clock.now()):
-            await self._renew_records(key, incarnation)
+            await self._log.probe(key, 0, "probe")  # all records, or some would expire
+            parts = self._parts
+            await renew_records(parts.events, parts.sessions, key, incarnation, self._clock.now())
             fields["events_renewed_at"] = self._clock.now()
         wanted = fold(current.state, records)
         state = await self._values.stored(
@@ -228,7 +216,7 @@ class Projection:
             logger.warning(
                 "Session %s: its last event is not visible to anybody: its document has expired or"
                 " was removed. A session object must not be used for longer than the ttl.",
-                key.tenant,
+                key.session_hash,
             )
 
 
@@ -242,14 +230,14 @@ def _readable(key: SessionKey, records: list[Record], accept_loss: bool) -> list
         logger.error(
             "Session %s: its document continues after event %d, whose body cannot be read. What"
             " that event changed is not in its state.",
-            key.tenant,
+            key.session_hash,
             records[lost].seq,
         )
         return records
     logger.error(
         "Session %s: its document stays before event %d, whose body cannot be read. If that is"
         " lost for good, `cosmosservice sessions repair --accept-loss` continues without it.",
-        key.tenant,
+        key.session_hash,
         records[lost].seq,
     )
     return records[:lost]

@@ -15,6 +15,7 @@ from cosmosservice.account.charges import operation_named
 from cosmosservice.account.retries import BACKGROUND
 from cosmosservice.errors import CosmosServiceError, TooLargeError
 from cosmosservice.hosting.deadline import within
+from cosmosservice.hosting.operation import Background
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.projection import Projection
 
@@ -33,16 +34,16 @@ class _Due:
     since: float
     last: float
     quiet: float
-    appended: int = 0  # place of the last event that this process stored, if it did
+    appended: int = 0  # sequence number of the last event that this process stored, if it did
     failures: int = 0
     timer: asyncio.TimerHandle | None = None
 
 
 class Projector:
-    """Lives on one event loop."""
+    """Projects sessions a while after their last append, in tasks of its event loop."""
 
     def __init__(self, projection: Projection, timeout: float) -> None:
-        self._projection = projection
+        self.projection = projection
         self._timeout = timeout
         self._due: dict[tuple[SessionKey, str], _Due] = {}  # by incarnation
         self._running: set[asyncio.Task[None]] = set()
@@ -56,7 +57,7 @@ class Projector:
     ) -> None:
         """Schedules a projection. Later calls for the same session are combined with it.
 
-        `appended` is the place of the event that the caller stored. A reader, which stored none,
+        `appended` is the number of the event that the caller stored. A reader, which stored none,
         waits longer before it writes a late document: its writer is probably about to do so, and
         two writers would only conflict. Use `at_once` for a document that would otherwise expire.
         """
@@ -124,11 +125,11 @@ class Projector:
         try:
             async with self._slots:
                 with (
-                    operation_named("project_session"),
+                    operation_named(Background("project_session")),
                     within(self._timeout, renews=True),
                     telemetry.background("project_session"),
                 ):
-                    await self._projection.project(key, due.incarnation, appended=due.appended)
+                    await self.projection.project(key, due.incarnation, appended=due.appended)
                     telemetry.caught_up(asyncio.get_running_loop().time() - due.since)
             self._written += 1
         except Exception as problem:
@@ -141,7 +142,7 @@ class Projector:
         # Log only the name of a foreign exception: its text may quote stored content.
         logger.warning(
             "Session %s: its document could not be written (%s). Nothing is lost; %s.",
-            key.tenant,
+            key.session_hash,
             problem if isinstance(problem, CosmosServiceError) else type(problem).__name__,
             "it will be retried" if again else "the next reader will do it",
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from cosmosservice.account.companions import Superseded
+from cosmosservice.account.dependants import Superseded
 from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.account.retries import STEPS
 from cosmosservice.sessions.store.documents import (

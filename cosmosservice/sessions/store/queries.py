@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from cosmosservice.sessions.store.documents import CLEARING, DELETED, PURGED, PURGING
+from cosmosservice.sessions.store.documents import (
+    ACTIVE,
+    CLEARING,
+    DELETED,
+    FORKING,
+    PURGED,
+    PURGING,
+    RESTORING,
+)
 
 # --- Events container: a range of ids is a range of the log.
 
@@ -89,6 +97,13 @@ CHOSEN_BY_NAME: Final = (
     f"SELECT TOP @limit * FROM c WHERE {_LISTED} AND {_NAMED} AND {_CHOSEN} AND {_FOLLOWING}"
     " ORDER BY c.user_id, c.session_id"
 )
+# Deleted sessions have used what they have used.
+USED: Final = (
+    "SELECT c._rid, c.app_name, c.user_id, c.session_id, c.status, c.title, c.last_update_time,"
+    " c.incarnation, c.first_seq, c.revision, c.usage FROM c WHERE c.app_name = @app"
+    f" AND c.status IN ('{ACTIVE}', '{DELETED}', '{RESTORING}')"
+    " AND (NOT IS_DEFINED(c.expires_at) OR c.expires_at > @now) AND c.last_update_time >= @since"
+)
 COUNTED: Final = f"SELECT VALUE COUNT(1) FROM c WHERE {_LISTED}"
 USER_STATES: Final = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED(c.status)"
 
@@ -97,18 +112,34 @@ USER_STATES: Final = "SELECT * FROM c WHERE c.app_name = @app AND NOT IS_DEFINED
 _NAMES: Final = "c._rid, c.app_name, c.user_id, c.session_id"
 
 APPS: Final = "SELECT DISTINCT VALUE c.app_name FROM c WHERE IS_DEFINED(c.status)"
+APPS_OF_USER: Final = (  # stubs of purged sessions have nothing of the user
+    "SELECT DISTINCT VALUE c.app_name FROM c"
+    f" WHERE IS_DEFINED(c.app_name) AND (NOT IS_DEFINED(c.status) OR c.status != '{PURGED}')"
+)
 NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status)"
 OF_ID: Final = f"SELECT {_NAMES}, c.status FROM c WHERE c.session_id = @session"
-# Sessions that differ only in their app have the same position in this order.
+# Sessions that differ only in their app have the same key in this order.
 _LATEST: Final = (
     f"SELECT TOP @limit {_NAMES}, c.title, c.last_update_time, c.created_at, c.revision,"
-    " c.first_seq FROM c"
+    " c.first_seq, c.usage.events, c.forked_from FROM c"
     " WHERE c.status = @status AND (NOT IS_DEFINED(c.expires_at) OR c.expires_at > @now)"
-    f" AND {_SORTABLE} AND c.last_update_time <= @time AND (c.last_update_time < @time"
+    " AND c.last_update_time >= @updated_after AND c.user_id >= '' AND c.session_id >= ''"
+    " AND c.last_update_time <= @time AND (c.last_update_time < @time"
     " OR c.user_id < @user OR (c.user_id = @user AND c.session_id <= @session))"
 )
-LATEST: Final = f"{_LATEST} {_REVERSE}"
-LATEST_OF_APP: Final = f"{_LATEST} AND c.app_name = @app {_REVERSE}"
+
+
+def latest(*, of_app: bool, with_id: bool) -> str:
+    """The most recently used sessions, the newest first: of all apps or one, of all users or,
+    within its partition, one; with any id, or those whose session id or user id is the given one.
+    An optional condition within the query would keep the index from being used."""
+    conditions = [_LATEST]
+    if of_app:
+        conditions.append("c.app_name = @app")
+    if with_id:
+        conditions.append("(c.session_id = @id OR c.user_id = @id)")
+    return f"{' AND '.join(conditions)} {_REVERSE}"
+
 
 OF_USER: Final = f"SELECT {_NAMES}, c.status, c.initial.stamp FROM c WHERE c.app_name = @app"
 GONE: Final = (
@@ -116,5 +147,6 @@ GONE: Final = (
     f" WHERE c.status = '{PURGING}'"
     f" OR (c.status IN ('{DELETED}', '{CLEARING}') AND c.updated_at <= @before)"
     f" OR (c.status = '{PURGED}' AND c.updated_at <= @day_ago AND NOT IS_DEFINED(c.swept))"
+    f" OR (c.status = '{FORKING}' AND c.updated_at <= @day_ago)"  # nobody may know its id
     " OR c.replaced.deleted_at <= @before OR c.expires_at <= @now"
 )

@@ -16,49 +16,31 @@ from cosmosservice.data_converters.state_scopes import Scoped, plain
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import Pair
-from cosmosservice.sessions.store.clock import HybridClock
 from cosmosservice.sessions.store.compaction import fits
 from cosmosservice.sessions.store.documents import ACTIVE, FORKING, RESTORING
-from cosmosservice.sessions.store.event_log import EventLog, Plan
+from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import Marker, SessionKey, StateKey
-from cosmosservice.sessions.store.large_values import DamagedValueError, LargeValues
+from cosmosservice.sessions.store.large_values import DamagedValueError
 from cosmosservice.sessions.store.lifecycle import Lifecycle
-from cosmosservice.sessions.store.log_view import LogView, LogViews
-from cosmosservice.sessions.store.projection import Projection
+from cosmosservice.sessions.store.log_view import LogView
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.projector import Projector
 from cosmosservice.sessions.store.records import Record, after, is_deleted, of_incarnation
 from cosmosservice.sessions.store.retention import expired, must_renew
-from cosmosservice.sessions.store.session_documents import SessionDocument, SessionDocuments, fold
+from cosmosservice.sessions.store.session_documents import SessionDocument, fold
 from cosmosservice.sessions.store.snapshot import Snapshot
-from cosmosservice.sessions.store.state_documents import StateDocument, StateDocuments, newest
+from cosmosservice.sessions.store.state_documents import StateDocument, newest
 
 _ALIVE = (ACTIVE, RESTORING, FORKING)
 
 
-class SessionReader:
-    """Lives on one event loop."""
+class SessionReader(Part):
+    """Reads sessions whole, and has late documents projected."""
 
-    def __init__(
-        self,
-        documents: SessionDocuments,
-        states: StateDocuments,
-        values: LargeValues,
-        log: EventLog,
-        views: LogViews,
-        projection: Projection,
-        projector: Projector,
-        lifecycle: Lifecycle,
-        clock: HybridClock,
-    ) -> None:
-        self._documents = documents
-        self._states = states
-        self._values = values
-        self._log = log
-        self._views = views
-        self._projection = projection
-        self._projector = projector
+    def __init__(self, parts: Parts, lifecycle: Lifecycle, projector: Projector) -> None:
+        super().__init__(parts)
         self._lifecycle = lifecycle
-        self._clock = clock
+        self._projector = projector
 
     async def read(
         self,
@@ -102,7 +84,7 @@ class SessionReader:
                 since_compaction = False
                 continue
             if is_deleted(after(records, document.revision)):
-                await self._projection.project(key, document.incarnation)
+                await self._projector.projection.project(key, document.incarnation)
                 return None
             try:
                 return await self._snapshot(
@@ -151,7 +133,11 @@ class SessionReader:
         changes = initial.map(newest, known.changes)
         state = await self._values.whole(key, fold(document.state, new), without_lost=without_lost)
         of_both = await self._states.whole_shared(shared, changes)
-        late = new or any(shared.map(StateDocument.missing, changes)) or _turned(document, known)
+        late = (
+            new
+            or any(shared.map(StateDocument.missing, changes))
+            or _loading_may_have_changed(document, known)
+        )
         if must_renew(document.body, self._clock.now()):
             self._projector.schedule(key, document.incarnation, at_once=True)
         elif late:
@@ -227,10 +213,12 @@ def _is_new(document: SessionDocument, records: list[Record]) -> bool:
     return whole and not any(record.is_event for record in records)
 
 
-def _turned(document: SessionDocument, view: LogView) -> bool:
+def _loading_may_have_changed(document: SessionDocument, view: LogView) -> bool:
     """Whether records other than those that the document names may have to be loaded."""
     loading = document.loading
-    return loading.at < view.turning <= document.revision and view.first <= loading.begin
+    return (
+        loading.at < view.last_loading_change <= document.revision and view.first <= loading.begin
+    )
 
 
 def _in_hand(view: LogView | None, plan: Plan) -> list[Record]:

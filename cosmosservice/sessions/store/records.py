@@ -20,14 +20,14 @@ _OVERHEAD = 520
 _CHANGES = 150
 
 LogKey = tuple[str, str]
-"""Tenant and incarnation: they name the log of one session from its creation to its end."""
+"""Session hash and incarnation: they name the log of one session from its creation to its end."""
 
 
 @dataclass(slots=True)
 class Record:
     """One record of the log: an event, a tombstone, a restored record, a stub or a lost record."""
 
-    seq: int  # its place
+    seq: int  # its sequence number in the log
     incarnation: str
     kind: str
     event_id: str
@@ -37,7 +37,7 @@ class Record:
     fields: Document | None = None  # the same, until they are stored
     deltas: Scoped = NOTHING
     delta_size: int | None = None  # in bytes, once it was needed
-    settled: bool = False  # its user and app state is known to be merged
+    merged: bool = False  # its user and app state is known to be merged
     appended_here: bool = False  # by this process
     upload: str = ""  # the name under which the body of a large event is uploaded
     chunks: Document | None = None  # where that body is stored
@@ -71,7 +71,7 @@ class Record:
 
 
 def event_record(fields: Document, raw: bytes) -> Record:
-    """A record of an event that has no place yet."""
+    """A record of an event that has no sequence number yet."""
     return Record(
         seq=0,
         incarnation="",
@@ -106,22 +106,22 @@ def of_incarnation(
 
 
 def after(records: list[Record], seq: int) -> list[Record]:
-    """The records after a place, which are usually few."""
+    """The records after a sequence number, which are usually few."""
     start = len(records)
     while start and records[start - 1].seq > seq:
         start -= 1
     return records[start:]
 
 
-def missing_places(records: list[Record], begin: int, end: int, most: int = 1_000) -> list[int]:
-    """The places from `begin` to `end`, and between these records, that none of them takes; at
-    most the first `most`."""
+def missing_seqs(records: list[Record], begin: int, end: int, most: int = 1_000) -> list[int]:
+    """The sequence numbers from `begin` to `end`, and between these records, that none of them
+    has; at most the first `most`."""
     last = records[-1].seq if records else begin - 1
     if last >= end and last - begin + 1 == len(records):  # nearly always
         return []
     taken = {record.seq for record in records}
-    places = (seq for seq in range(begin, max(end, last) + 1) if seq not in taken)
-    return list(itertools.islice(places, most))
+    missing = (seq for seq in range(begin, max(end, last) + 1) if seq not in taken)
+    return list(itertools.islice(missing, most))
 
 
 def is_deleted(records: Iterable[Record]) -> bool | None:

@@ -19,17 +19,19 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from cosmosservice.account import telemetry
 from cosmosservice.account.charges import operation_named
 from cosmosservice.account.retries import BACKGROUND
 from cosmosservice.hosting.deadline import within
+from cosmosservice.hosting.operation import Background
 from cosmosservice.sessions.store.documents import STUB
-from cosmosservice.sessions.store.event_log import EventLog, Plan
+from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.log_view import LogViews
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.records import LogKey, Record
+from cosmosservice.sessions.store.sink import Sink
 
 logger = logging.getLogger("cosmosservice")
 
@@ -39,50 +41,33 @@ MOST_DUE: Final = 10_000  # sessions
 MOST_HANDED: Final = 50_000  # sessions
 
 
-class Keeper(Protocol):
-    """Where the records go."""
-
-    def hold(self) -> object:
-        """Keeps the memory service alive as long as the answer is kept."""
-
-    async def keep(
-        self, key: SessionKey, records: list[Record], *, beginning: bool, others: bool
-    ) -> None:
-        """Stores their content. `beginning`: these are all records of the session so far.
-        `others`: another process has appended some of them."""
-
-    async def erase(self, key: SessionKey, incarnation: str) -> None:
-        """Erases the memories of this life of the session."""
-
-
 @dataclass
 class _Due:
     """A session whose events have to be handed over."""
 
     incarnation: str
-    last: int  # the place of the newest one
+    last: int  # the sequence number of the newest one
     held: object  # so that a service which the program has dropped adds them all the same
     failures: int = 0
     hurry: asyncio.Event = field(default_factory=asyncio.Event)  # a caller is waiting for the end
 
 
-class Remembering:
-    """Lives on one event loop."""
+class Remembering(Part):
+    """Hands over appended events to a sink, in the background, on the event loop of its store."""
 
-    def __init__(self, keeper: Keeper, log: EventLog, views: LogViews, timeout: float) -> None:
-        self._keeper = keeper
-        self._log = log
-        self._views = views
-        self._timeout = timeout
+    def __init__(self, parts: Parts, sink: Sink) -> None:
+        super().__init__(parts)
+        self._sink = sink
+        self._timeout = parts.options.timeout
         self._due: dict[SessionKey, _Due] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        # The place up to which everything is handed over, for each session.
+        # The sequence number up to which everything is handed over, for each session.
         self._handed: OrderedDict[LogKey, int] = OrderedDict()
 
     def schedule(self, key: SessionKey, stored: Record) -> None:
         """Schedules the handover. Later events of the same session are combined with it."""
-        log = key.tenant, stored.incarnation
+        log = key.session_hash, stored.incarnation
         if stored.initial is not None:  # the session's first event: there is nothing before it
             self._handed.setdefault(log, stored.seq - 1)
         due = self._due.get(key)
@@ -96,7 +81,7 @@ class Remembering:
                 " are left out; they are added with the next event of their session."
             )
             return
-        due = self._due[key] = _Due(stored.incarnation, stored.seq, self._keeper.hold())
+        due = self._due[key] = _Due(stored.incarnation, stored.seq, self._sink.hold())
         task = asyncio.create_task(self._run(key, due))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -131,7 +116,7 @@ class Remembering:
                 return False
             with self._operation():
                 if await self._is_purged(key, due.incarnation, last):
-                    await self._keeper.erase(key, due.incarnation)
+                    await self._sink.erase(key, due.incarnation)
         except Exception as problem:
             due.failures += 1
             again = due.failures < BACKGROUND.attempts and not hurried
@@ -150,14 +135,14 @@ class Remembering:
     @contextlib.contextmanager
     def _operation(self) -> Iterator[None]:
         with (
-            operation_named("remember"),
+            operation_named(Background("remember")),
             within(self._timeout, renews=True),
             telemetry.background("remember"),
         ):
             yield
 
     async def _hand_over(self, key: SessionKey, incarnation: str, last: int) -> None:
-        log = key.tenant, incarnation
+        log = key.session_hash, incarnation
         done = self._handed.get(log)
         if done is not None and done >= last:
             return
@@ -165,7 +150,7 @@ class Remembering:
         events = [record for record in records if record.is_event and not record.lost]
         others = not all(record.appended_here for record in events)
         if events:
-            await self._keeper.keep(key, events, beginning=done is None, others=others)
+            await self._sink.add(key, events, beginning=done is None, others=others)
         self._handed[log] = max(last, records[-1].seq if records else last)
         self._handed.move_to_end(log)
         while len(self._handed) > MOST_HANDED:
@@ -174,7 +159,7 @@ class Remembering:
     async def _records(
         self, key: SessionKey, incarnation: str, done: int | None, last: int
     ) -> list[Record]:
-        """The records after this place, up to which everything is handed over; None: all."""
+        """The records after this number, up to which everything is handed over; None: all."""
         view = self._views.of(key)
         if view is not None and view.incarnation == incarnation and view.last >= last:
             known = view.after(done) if done is not None else view.records if view.whole else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
@@ -20,6 +20,7 @@ from cosmosservice.sessions.store.state import NO_STATE, State
 from cosmosservice.sessions.store.state_documents import newest, record_changes
 from cosmosservice.sessions.store.store import SessionStore
 from cosmosservice.sessions.store.titles import display_name
+from cosmosservice.sessions.store.usage import Usage
 
 logger = logging.getLogger("cosmosservice")
 
@@ -33,11 +34,12 @@ class RepairReport:
     late: int = 0  # records that were pending: not yet in the session document
     rebuilt: bool = False  # the session document was missing or damaged
     finished: bool = False  # a delete, restore or purge that had been interrupted
-    holes: list[int] = field(default_factory=list)  # places in the log where a record is missing
+    holes: list[int] = field(default_factory=list)  # sequence numbers without a record
     unreadable: list[int] = field(default_factory=list)  # events that are shown as placeholders
 
     @property
     def healthy(self) -> bool:
+        """Whether nothing is damaged."""
         return not self.holes and not self.unreadable
 
 
@@ -60,6 +62,7 @@ async def repair(
     initial = await store.documents.initial_changes(document)
     await store.states.merge_shared(key, initial.map(newest, record_changes(mine)))
     await store.projection.project(key, document.incarnation, accept_loss=accept_loss)
+    await _correct_usage(store, key, mine)
     return RepairReport(
         session_id=key.session_id,
         events=sum(record.is_event for record in mine),
@@ -74,7 +77,7 @@ async def repair(
 async def _read(
     store: SessionStore, key: SessionKey
 ) -> tuple[SessionDocument | None, list[Record], list[Record], list[int]]:
-    """The document, all records, those of its incarnation, and the places among these that are
+    """The document, all records, those of its incarnation, and the numbers among these that are
     known to be empty."""
     document = await store.documents.read(key)
     # Of all incarnations: a damaged document does not say which one is current.
@@ -94,6 +97,21 @@ async def _close(store: SessionStore, document: SessionDocument, seq: int) -> No
     closed.seq, closed.incarnation = seq, document.incarnation
     with contextlib.suppress(Conflict):
         await store.log.append(document.key, closed, record_ttl(document.incarnation))
+
+
+async def _correct_usage(store: SessionStore, key: SessionKey, mine: list[Record]) -> None:
+    """Replaces sums that are not those of the log. A document that others write at the same time is
+    left alone."""
+    document = store.documents.known(key)  # just written, or read
+    if document is None or not mine or mine[-1].seq != document.revision:
+        return
+    if mine[0].incarnation != document.incarnation:
+        return
+    counted = Usage.of_records(mine)
+    # The size of an event, unlike its tokens, depends on who wrote its text.
+    if replace(counted, request_units=0.0) != replace(document.usage, request_units=0.0):
+        with contextlib.suppress(PreconditionFailed, NotFound):
+            await store.documents.replace(document, document.without() | {"usage": counted.stored})
 
 
 async def _remove_unused_chunks(store: SessionStore, key: SessionKey, found: list[Record]) -> None:
@@ -143,7 +161,7 @@ async def _rebuild(
                 return await store.documents.replace(damaged, body)
             return await store.documents.create(key, body)
         except (Conflict, PreconditionFailed, NotFound):
-            logger.info("Session %s: another writer created its document.", key.tenant)
+            logger.info("Session %s: another writer created its document.", key.session_hash)
         damaged = await store.documents.read(key)
         if damaged is not None and not damaged.damaged:
             return damaged

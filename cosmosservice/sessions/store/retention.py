@@ -5,6 +5,9 @@ document says when the session expires, and every write of it extends that time.
 document once a tenth of the ttl has passed. The records live three times as long and are renewed at
 half of the ttl, by writing them again unchanged. All times are the server's. So no part of a
 session in use expires, and the document of an expired one stays until its records are gone.
+
+The server's clock may be set back. A time that is too far ahead is from before that, and does not
+say how old the documents are that were written since. It is then due at once.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ def must_renew(body: Document, now: float) -> bool:
     if retention is None:
         return False
     at = body.get("expires_at")
-    return not isinstance(at, int | float) or at - now < retention
+    return not isinstance(at, int | float) or not retention <= at - now <= 2 * retention
 
 
 def must_renew_records(body: Document, now: float) -> bool:
@@ -50,7 +53,7 @@ def must_renew_records(body: Document, now: float) -> bool:
     since = body.get("events_renewed_at")
     if retention is None:
         return False
-    return not isinstance(since, int | float) or now - since > retention / 2
+    return not isinstance(since, int | float) or abs(now - since) > retention / 2
 
 
 async def renew_records(

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from cosmosservice.account.cache import Cache, footprint
-from cosmosservice.account.container import NOT_MODIFIED, Container, Document
+from cosmosservice.account.cache import footprint
+from cosmosservice.account.container import NOT_MODIFIED, Document
 from cosmosservice.account.failures import NotFound
 from cosmosservice.data_converters import to_json, wire_size
 from cosmosservice.errors import StorageError
@@ -27,12 +27,13 @@ from cosmosservice.sessions.store.documents import (
     TOMBSTONE,
     iso,
 )
-from cosmosservice.sessions.store.keys import LAST_PLACE, SessionKey
+from cosmosservice.sessions.store.keys import LAST_SEQ, SessionKey
 from cosmosservice.sessions.store.large_values import LargeValues
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.retention import timed
 from cosmosservice.sessions.store.state import State
 from cosmosservice.sessions.store.state_documents import NO_CHANGES, Changes, stamped
+from cosmosservice.sessions.store.usage import Usage
 
 logger = logging.getLogger("cosmosservice")
 
@@ -44,6 +45,7 @@ class SessionDocument:
 
     __slots__ = (
         "_wire_bytes", "body", "etag", "first_seq", "key", "loading", "revision", "state", "status",
+        "usage",
     )  # fmt: skip
 
     def __init__(self, key: SessionKey, body: Document, etag: str) -> None:
@@ -58,6 +60,7 @@ class SessionDocument:
         has_state = isinstance(body.get("state"), dict)
         self.revision = self._int("revision", start) if has_state else start
         self.state = State.of(body)
+        self.usage = Usage.of(body.get("usage")) if self.revision > start else Usage()
         self.loading = Loading.of(body, self.first_seq)
 
     @property
@@ -150,7 +153,7 @@ class SessionDocument:
         return body
 
     def as_predecessor(self) -> Document:
-        """The `replaced` field of a session that is created in place of this one."""
+        """The `replaced` field of a session that is created instead of this one."""
         found = self.replaced or {"deleted_at": self.updated_at}
         if self.replaced:
             return found
@@ -163,12 +166,12 @@ class SessionDocument:
     def _int(self, name: str, default: int) -> int:
         found = self.body.get(name)
         if isinstance(found, int | float) and not isinstance(found, bool):
-            in_range = 0 <= found <= LAST_PLACE
+            in_range = 0 <= found <= LAST_SEQ
             if in_range:
                 return int(found)
         logger.error(
-            "Session %s: its document is damaged: %s is missing or not a place.",
-            self.key.tenant,
+            "Session %s: its document is damaged: %s is missing or not a sequence number.",
+            self.key.session_hash,
             name,
         )
         return default
@@ -179,7 +182,7 @@ class SessionDocument:
             return found
         logger.error(
             "Session %s: its document is damaged: its %s is missing or unknown.",
-            self.key.tenant,
+            self.key.session_hash,
             name,
         )
         return default
@@ -195,7 +198,8 @@ class SessionDocument:
         """The document at the last of these records, which follow its revision, with this state.
         Its initial user and app state must already be merged."""
         body = self.without("initial", "large") | state.fields
-        body |= {"status": self.status, "updated_at": iso(now)}
+        usage = self.usage + Usage.of_records(records)
+        body |= {"status": self.status, "updated_at": iso(now), "usage": usage.stored}
         for record in records:
             body["revision"] = record.seq
             if record.is_event and math.isfinite(record.timestamp):
@@ -218,11 +222,9 @@ def fold(state: State, records: Iterable[Record]) -> State:
 class SessionDocuments:
     """Reads and writes session documents, and caches them."""
 
-    def __init__(
-        self, container: Container, cache: Cache, clock: HybridClock, values: LargeValues
-    ) -> None:
-        self._container = container
-        self._cache = cache
+    def __init__(self, values: LargeValues, clock: HybridClock) -> None:
+        self._container = values.container
+        self._cache = values.cache
         self._clock = clock
         self._values = values
 

@@ -1,4 +1,4 @@
-"""A session as of one place in its log."""
+"""A session as of one revision."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Past:
-    """A session as it was, and the place in its log up to which it is shown."""
+    """A session as it was, and the sequence number up to which it is shown."""
 
     snapshot: Snapshot
     incarnation: str
     initial: Document  # its state before the first event
-    place: int
+    seq: int
     time: float  # of that moment; infinite: now

@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cosmosservice.account.cache import Cache, footprint
-from cosmosservice.account.container import NOT_MODIFIED, Container, Document
+from cosmosservice.account.cache import footprint
+from cosmosservice.account.container import NOT_MODIFIED, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION, VISIBILITY
 from cosmosservice.data_converters import to_json, wire_size
@@ -65,7 +65,7 @@ def record_changes(records: Iterable[Record]) -> Pair[Changes]:
 
 @dataclass
 class StateDocument:
-    """A state document as read, or as it would be if there were one."""
+    """A state document as read. An empty one stands for a document that does not exist."""
 
     key: StateKey
     etag: str | None = None
@@ -109,18 +109,11 @@ class StateDocument:
 
 
 class StateDocuments:
-    """Reads and merges user and app state. Lives on one event loop."""
+    """Reads and merges user and app state. Merges that wait are combined."""
 
-    def __init__(
-        self,
-        container: Container,
-        cache: Cache,
-        clock: HybridClock,
-        values: LargeValues,
-        timeout: float,
-    ) -> None:
-        self._container = container
-        self._cache = cache
+    def __init__(self, values: LargeValues, clock: HybridClock, timeout: float) -> None:
+        self._container = values.container
+        self._cache = values.cache
         self._clock = clock
         self._values = values
         self._timeout = timeout
@@ -251,7 +244,7 @@ class StateDocuments:
         gone = await self._values.erase(key, _is_before(erased)) if erased else 0
         return gone + await self._values.erase_unowned(key, before)
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         """Waits for the merges under way."""
         tasks = [each.task for each in self._waiting.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)

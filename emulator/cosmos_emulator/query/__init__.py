@@ -1,9 +1,10 @@
 """The query language of Azure Cosmos DB for NoSQL."""
 
-from .description import Split, describe, speaks_of, split
+from .computed import check_computed
+from .description import Split, describe, fixed_key, speaks_of, split
 from .engine import Page, Source, Verbatim, run
 from .errors import ContinuationError, QueryError
-from .indexing import check_order
+from .indexing import check_order, paths_used
 from .ordering import array_lookup, index_terms, indexed_arrays, sql_order_terms
 
 __all__ = [
@@ -14,10 +15,13 @@ __all__ = [
     "Split",
     "Verbatim",
     "array_lookup",
+    "check_computed",
     "check_order",
     "describe",
+    "fixed_key",
     "index_terms",
     "indexed_arrays",
+    "paths_used",
     "run",
     "speaks_of",
     "split",

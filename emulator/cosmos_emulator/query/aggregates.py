@@ -1,11 +1,11 @@
-"""COUNT, SUM, MIN, MAX, AVG over the rows of a group."""
+"""COUNT, COUNTIF, SUM, MIN, MAX, AVG, MAKELIST, MAKESET over the rows of a group."""
 
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from . import nodes
 from .errors import QueryError
-from .values import ARRAY, UNDEFINED, is_number, number, rank, sort_key
+from .values import ARRAY, UNDEFINED, identity, is_number, number, rank, sort_key
 
 
 class Aggregate(Protocol):
@@ -27,6 +27,38 @@ class _Count:
 
     def result(self) -> Any:
         return self._count
+
+
+class _CountIf(_Count):
+    def add(self, value: Any) -> None:
+        if value is True:
+            self._count += 1
+
+
+class _List:
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+
+    def add(self, value: Any) -> None:
+        if value is not UNDEFINED:
+            self._values.append(value)
+
+    def result(self) -> Any:
+        return self._values
+
+
+class _Set:
+    """Each value once, in the order in which they were met."""
+
+    def __init__(self) -> None:
+        self._values: dict[Any, Any] = {}
+
+    def add(self, value: Any) -> None:
+        if value is not UNDEFINED:
+            self._values.setdefault(identity(value), value)
+
+    def result(self) -> Any:
+        return list(self._values.values())
 
 
 class _Sum:
@@ -80,18 +112,27 @@ class _Extreme:
 
 AGGREGATES: Final[dict[str, Factory]] = {
     "COUNT": _Count,
+    "COUNTIF": _CountIf,
     "SUM": _Sum,
     "AVG": _Average,
     "MIN": lambda: _Extreme(largest=False),
     "MAX": lambda: _Extreme(largest=True),
+    "MAKELIST": _List,
+    "MAKESET": _Set,
 }
 
 
+def aggregates_of(part: Any) -> set[str]:
+    """The aggregates of a part of a query; its subqueries have their own."""
+    return {
+        node.name
+        for node in nodes.walk(part)
+        if isinstance(node, nodes.Call) and node.name in AGGREGATES
+    }
+
+
 def has_aggregate(part: Any) -> bool:
-    """Whether a part of a query aggregates; its subqueries do so on their own."""
-    return any(
-        isinstance(node, nodes.Call) and node.name in AGGREGATES for node in nodes.walk(part)
-    )
+    return bool(aggregates_of(part))
 
 
 def check_aggregate(query: nodes.Query) -> None:

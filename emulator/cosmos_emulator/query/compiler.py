@@ -4,6 +4,7 @@ A row is a dict of the aliases in scope and of the parameters (`@name`). Slots w
 with `#` hold what GROUP BY and the aggregates computed before the row is projected.
 """
 
+import math
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -14,14 +15,18 @@ from . import nodes
 from .aggregates import AGGREGATES, Factory
 from .errors import QueryError
 from .functions import CLOCK_FUNCTIONS, FUNCTIONS, LAZY_FUNCTIONS
-from .functions.vectors import VECTOR_DISTANCE
-from .operators import ARITHMETIC, like_pattern
+from .functions.strings import concatenated
+from .functions.vectors import VECTOR_DISTANCE, distance_function
+from .like import like_pattern
+from .operators import ARITHMETIC
 from .values import UNDEFINED, comparable, equal, identity, is_number, number
 
 # Where a row holds the time of the request, in ticks, and the distance functions of the vectors
 # that the container's policy names.
 NOW = "#now"
 VECTOR_POLICY = "#vectors"
+# And what says whether there is time left.
+DEADLINE = "#deadline"
 
 Row = dict[str, Any]
 Evaluate = Callable[[Row], Any]
@@ -96,6 +101,8 @@ def compile_expression(node: nodes.Expression, scope: Scope) -> Evaluate:
                 compile_expression(otherwise, scope),
             )
         case nodes.In(needle, items):
+            if all(isinstance(item, nodes.Constant) for item in items):
+                return _in_constants(compile_expression(needle, scope), items)
             return _in(
                 compile_expression(needle, scope),
                 [compile_expression(item, scope) for item in items],
@@ -113,10 +120,7 @@ def compile_expression(node: nodes.Expression, scope: Scope) -> Evaluate:
 
 
 def _parameter(row: Row, name: str) -> Any:
-    try:
-        return row[name]
-    except KeyError:
-        raise QueryError(f"Parameter '{name}' has no value.", code="SC2002") from None
+    return row.get(name, UNDEFINED)
 
 
 def _reference(name: str, scope: Scope) -> Evaluate:
@@ -202,16 +206,25 @@ def _binary(symbol: str, left: Evaluate, right: Evaluate) -> Evaluate:
 
         def concatenation(row: Row) -> Any:
             a, b = left(row), right(row)
-            return a + b if type(a) is str and type(b) is str else UNDEFINED
+            return concatenated(a, b) if type(a) is str and type(b) is str else UNDEFINED
 
         return concatenation
     compute = ARITHMETIC[symbol]
+    # What is divided by zero can be compared, but not be answered.
+    finite = _as_it_is if symbol == "/" else number
 
     def arithmetic(row: Row) -> Any:
         a, b = left(row), right(row)
-        return number(compute(a, b)) if is_number(a) and is_number(b) else UNDEFINED
+        if not is_number(a) or not is_number(b):
+            return UNDEFINED
+        result = compute(a, b)
+        return number(result) if math.isfinite(result) else finite(result)
 
     return arithmetic
+
+
+def _as_it_is(value: float) -> float:
+    return value
 
 
 def _logical(operands: list[Evaluate], *, decisive: bool) -> Evaluate:
@@ -294,6 +307,16 @@ def _in(needle: Evaluate, items: list[Evaluate]) -> Evaluate:
     return evaluate
 
 
+def _in_constants(needle: Evaluate, items: tuple[nodes.Expression, ...]) -> Evaluate:
+    wanted = {identity(item.value) for item in items if isinstance(item, nodes.Constant)}
+
+    def evaluate(row: Row) -> Any:
+        value = needle(row)
+        return UNDEFINED if value is UNDEFINED else identity(value) in wanted
+
+    return evaluate
+
+
 def _between(operand: Evaluate, low: Evaluate, high: Evaluate) -> Evaluate:
     return _logical([_binary(">=", operand, low), _binary("<=", operand, high)], decisive=False)
 
@@ -303,7 +326,7 @@ def _like(operand: Evaluate, pattern: Evaluate, escape: str | None) -> Evaluate:
         value, like = operand(row), pattern(row)
         if type(value) is not str or type(like) is not str:
             return UNDEFINED
-        return like_pattern(like, escape).fullmatch(value) is not None
+        return like_pattern(like, escape).matches(value)
 
     return evaluate
 
@@ -312,8 +335,8 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
     if name in AGGREGATES:
         return _aggregate(name, arguments, scope)
     compiled = [compile_expression(argument, scope) for argument in arguments]
-    if name == "VECTORDISTANCE":
-        return _vector_distance(arguments, compiled)
+    if name in ("VECTORDISTANCE", "_VECTORSCORE"):
+        return _vector_distance(name, arguments, compiled)
     function = LAZY_FUNCTIONS.get(name) or FUNCTIONS.get(name) or CLOCK_FUNCTIONS.get(name)
     if function is None:
         raise QueryError(f"'{name}' is not a recognized built-in function name.", code="SC2005")
@@ -335,18 +358,62 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
     return evaluate
 
 
-def _vector_distance(arguments: tuple[nodes.Expression, ...], compiled: list[Evaluate]) -> Evaluate:
-    """The distance function is an option of the call, or that of the container's policy."""
-    VECTOR_DISTANCE.check_arity("VECTORDISTANCE", len(arguments))
-    paths = [path[1] for argument in arguments[:2] if (path := nodes.property_path(argument))]
+def _vector_distance(
+    name: str, arguments: tuple[nodes.Expression, ...], compiled: list[Evaluate]
+) -> Evaluate:
+    """The distance function is an option of the call, or that of the container's policy. A score is
+    the larger, the closer the vectors are."""
+    VECTOR_DISTANCE.check_arity(name, len(arguments))
+    default = policy_distance(arguments)
+    is_score = name == "_VECTORSCORE"
 
     def evaluate(row: Row) -> Any:
         values = [argument(row) for argument in compiled]
-        policy = row.get(VECTOR_POLICY, {})
-        default = next((policy[path] for path in paths if path in policy), "cosine")
-        return UNDEFINED if UNDEFINED in values else VECTOR_DISTANCE.call(default, *values)
+        if UNDEFINED in values:
+            return UNDEFINED
+        found = VECTOR_DISTANCE.call(default(row), *values)
+        if is_score and found is not UNDEFINED:
+            options = values[3] if len(values) > 3 else None
+            return -found if distance_function(default(row), options) == "euclidean" else found
+        return found
 
     return evaluate
+
+
+def policy_distance(arguments: tuple[nodes.Expression, ...]) -> Callable[[Row], str]:
+    """The distance function that the container's policy names for one of the vectors."""
+    paths = [steps for argument in arguments[:2] if (steps := _steps(argument)) is not None]
+
+    def default(row: Row) -> str:
+        policy = row.get(VECTOR_POLICY, {})
+        for steps in paths:
+            path = tuple(row.get(step.name) if step.is_parameter else step.name for step in steps)
+            if path in policy:
+                return str(policy[path])
+        return "cosine"
+
+    return default
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    name: str
+    is_parameter: bool
+
+
+def _steps(node: nodes.Expression) -> list[_Step] | None:
+    """The names of `alias.a[@b]`; None if the expression is anything else."""
+    found: list[_Step] = []
+    while isinstance(node, nodes.Member):
+        match node.key:
+            case nodes.Constant(str() as name):
+                found.append(_Step(name, is_parameter=False))
+            case nodes.Parameter(name):
+                found.append(_Step(name, is_parameter=True))
+            case _:
+                return None
+        node = node.target
+    return found[::-1] if isinstance(node, nodes.Reference) else None
 
 
 def _aggregate(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from . import nodes
+from .aggregates import has_aggregate
 from .errors import QueryError
 from .parser import parse
 
@@ -25,6 +26,24 @@ def with_computed(query: nodes.Query, computed: Computed) -> nodes.Query:
 
     rewritten: nodes.Query = nodes.rewrite(query, change)
     return rewritten
+
+
+def check_computed(text: str) -> None:
+    """QueryError for a definition that the service refuses."""
+    query = parse(text)
+    plain = isinstance(query.selection, nodes.Value) and len(query.sources) == 1
+    clauses = (query.top, query.where, query.offset, query.limit)
+    lists = (query.group_by, query.order_by)
+    if not plain or query.distinct or any(lists) or any(each is not None for each in clauses):
+        raise QueryError(
+            "a computed property is SELECT VALUE over one source, without JOIN, WHERE, GROUP BY, "
+            "ORDER BY, TOP, DISTINCT, OFFSET and LIMIT.",
+            code="SC2301",
+        )
+    if has_aggregate(query.selection) or any(
+        isinstance(node, nodes.Subquery) for node in nodes.walk(query.selection)
+    ):
+        raise QueryError("a computed property has no aggregates and no subqueries.", code="SC2301")
 
 
 def _expression(text: str, alias: str) -> nodes.Expression:

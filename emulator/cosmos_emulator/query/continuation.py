@@ -1,8 +1,9 @@
 """Continuation tokens: where the next page starts. Nothing is kept on the server.
 
-A token names the query it belongs to (a checksum of text and parameters) and either the last row
-that was returned (its sort keys, its rowid, and how many results of that row were returned), or
-simply how many results came before.
+A token names either the last row that was returned (its sort keys, its rowid, and how many results
+of that row were returned), or simply how many results came before. The first kind belongs to an
+order, whatever else the query says: an SDK that resumes a sorted query adds a condition to it. The
+second kind belongs to a query with its parameters: a count means nothing to another one.
 """
 
 import base64
@@ -36,19 +37,30 @@ def place_after(returned: int, keys: Sequence[SortKey], rowid: int, of_row: int)
     return Place(returned, tuple(keys), rowid, of_row)
 
 
-def fingerprint(text: str, parameters: Any) -> int:
-    return zlib.crc32(json.dumps([text, parameters], sort_keys=True).encode())
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What tokens are made for: a query and its order."""
+
+    text: str
+    parameters: Any
+    order: Sequence[Any]
+
+    def checksum(self, place: Place) -> int:
+        if place.keys is not None:
+            return zlib.crc32(repr(self.order).encode())
+        whole = json.dumps([self.text, self.parameters], sort_keys=True)
+        return zlib.crc32(whole.encode())
 
 
-def write(place: Place, query: int) -> str:
-    fields = [query, place.returned, place.keys, place.rowid, place.of_row]
+def write(place: Place, owner: Owner) -> str:
+    fields = [owner.checksum(place), place.returned, place.keys, place.rowid, place.of_row]
     return base64.urlsafe_b64encode(json.dumps(fields, separators=(",", ":")).encode()).decode()
 
 
-def read(token: str, query: int, *, keys_of_order: int) -> Place:
+def read(token: str, owner: Owner) -> Place:
     try:
         fields = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
-        owner, returned, keys, rowid, of_row = fields
+        checksum, returned, keys, rowid, of_row = fields
         place = Place(
             _natural(returned),
             None if keys is None else tuple(_key(*pair) for pair in keys),
@@ -57,7 +69,8 @@ def read(token: str, query: int, *, keys_of_order: int) -> Place:
         )
     except (ValueError, TypeError, binascii.Error, RecursionError):
         raise ContinuationError from None
-    if owner != query or (place.keys is not None and len(place.keys) != keys_of_order):
+    wrong_order = place.keys is not None and len(place.keys) != len(owner.order)
+    if checksum != owner.checksum(place) or wrong_order:
         raise ContinuationError
     return place
 

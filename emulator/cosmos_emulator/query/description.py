@@ -7,19 +7,25 @@ from types import MappingProxyType
 from typing import Any
 
 from . import nodes
-from .aggregates import AGGREGATES, check_aggregate, has_aggregate
+from .aggregates import AGGREGATES, aggregates_of, check_aggregate, has_aggregate
 from .compiler import VECTOR_POLICY, Row
 from .computed import Computed
 from .errors import QueryError
+from .hybrid import hybrid_info, is_weighted
 from .parser import parse
 from .plan import Plan, plan
 from .pushdown import NO_NAMES
 from .ranking import is_distance, smallest_is_closest
 from .rewriting import rewritten
 from .text import expression_text, query_text
-from .values import UNDEFINED, from_client
+from .values import UNDEFINED, Undefined, from_client
 
-_AGGREGATE_NAMES = {name: name.capitalize() for name in AGGREGATES} | {"AVG": "Average"}
+_AGGREGATE_NAMES = {name: name.capitalize() for name in AGGREGATES} | {
+    "AVG": "Average",
+    "COUNTIF": "CountIf",
+    "MAKELIST": "MakeList",
+    "MAKESET": "MakeSet",
+}
 _EVERYWHERE = {"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive": False}
 
 
@@ -35,8 +41,10 @@ def split(text: str) -> Split:
     """Raises QueryError for aggregates that the service does not let an SDK compute."""
     compiled = plan(text)
     query = compiled.query
-    if not query.sources or query.ranked:
+    if not query.sources:
         return Split.WHOLE
+    if query.ranked:
+        return Split.MERGED
     if compiled.inner is not None and _features(compiled.inner.query):
         return Split.MERGED if _counts_distinct(compiled) else Split.WHOLE
     if has_aggregate(query.selection):
@@ -56,6 +64,36 @@ def speaks_of(text: str, path: tuple[str, ...]) -> bool:
     )
 
 
+def fixed_key(
+    text: str, parameters: list[dict[str, Any]], paths: tuple[tuple[str, ...], ...]
+) -> list[Any] | None:
+    """The values to which WHERE fixes all of these paths: the query is about one partition."""
+    query = plan(text).query
+    if not query.sources or query.where is None:
+        return None
+    alias = query.sources[0].alias
+    values = {each["name"]: each.get("value", UNDEFINED) for each in parameters}
+    met = query.where.operands if isinstance(query.where, nodes.And) else (query.where,)
+    found: dict[tuple[str, ...], Any] = {}
+    for each in met:
+        match each:
+            case nodes.Binary("=", path, nodes.Constant(value)):
+                pass
+            case nodes.Binary("=", nodes.Constant(value), path):
+                pass
+            case nodes.Binary("=", path, nodes.Parameter(name)):
+                value = values.get(name, UNDEFINED)
+            case nodes.Binary("=", nodes.Parameter(name), path):
+                value = values.get(name, UNDEFINED)
+            case _:
+                continue
+        named = nodes.property_path(path)
+        if named is not None and named[0] == alias:
+            found[named[1]] = value
+    key = [found.get(path, UNDEFINED) for path in paths]
+    return None if any(isinstance(each, dict | list | Undefined) for each in key) else key
+
+
 def describe(
     text: str,
     parameters: list[dict[str, Any]],
@@ -73,12 +111,20 @@ def describe(
     compiled.window(values)
     # Not as compiled: computed properties are left to the range that is asked.
     query = _with_counts(parse(text), values)
-    if query.ranked or has_aggregate(query.selection):
-        # Scores are not merged here, and a single result needs no order.
+    hybrid = hybrid_info(query, values) if query.ranked else None
+    weighted = query.ranked and is_weighted(query)
+    if hybrid:
+        # Ranks, and the cut after them, have a part of the plan to themselves.
+        query = replace(query, order_by=(), ranked=False, top=None, offset=None, limit=None)
+    if has_aggregate(query.selection):
+        # A single result needs no order.
         query = replace(query, order_by=())
     counted = compiled.inner if _counts_distinct(compiled) else None
     asked = counted.query if counted else query
     wanted = _features(asked) | ({"DCount"} if counted else set())
+    wanted |= ({"HybridSearch"} if hybrid else set()) | (
+        {"WeightedRankFusion"} if weighted else set()
+    )
     if features is not None and not wanted <= features:
         raise _unsupported(sorted(wanted - features))
     sent = asked if counted else rewritten(query)
@@ -90,7 +136,7 @@ def describe(
             "dCountInfo": {"dCountAlias": _alias(query.selection)} if counted else None,
         },
         "queryRanges": [_EVERYWHERE],
-        "hybridSearchQueryInfo": None,
+        "hybridSearchQueryInfo": hybrid,
     }
 
 
@@ -103,6 +149,8 @@ def _info(query: nodes.Query, values: Row) -> dict[str, Any]:
         case nodes.Properties(items) if query.group_by or has_aggregate(items):
             kinds = {name: _aggregate_name(item) for name, item in items}
     scored = any(is_distance(item.expression) for item in query.order_by)
+    if query.group_by:
+        query = replace(query, order_by=())  # Groups are sorted by the range, if at all.
     return {
         "distinctType": _distinct_type(query),
         "top": _value(query.top),
@@ -123,6 +171,7 @@ def _info(query: nodes.Query, values: Row) -> dict[str, Any]:
 
 def _features(query: nodes.Query) -> set[str]:
     """What a client must be able to do to merge the answers of ranges."""
+    aggregates = aggregates_of(query.selection)
     found = {
         "Distinct": query.distinct,
         "Top": query.top is not None,
@@ -131,8 +180,10 @@ def _features(query: nodes.Query) -> set[str]:
         "MultipleOrderBy": len(query.order_by) > 1,
         "NonStreamingOrderBy": any(is_distance(item.expression) for item in query.order_by),
         "GroupBy": bool(query.group_by),
-        "Aggregate": has_aggregate(query.selection),
-        "NonValueAggregate": has_aggregate(query.selection)
+        "Aggregate": bool(aggregates),
+        "CountIf": "COUNTIF" in aggregates,
+        "ListAndSetAggregate": not aggregates.isdisjoint({"MAKELIST", "MAKESET"}),
+        "NonValueAggregate": bool(aggregates)
         and not query.group_by
         and not isinstance(query.selection, nodes.Value),
     }

@@ -4,20 +4,22 @@ import json
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from . import continuation as tokens
 from . import nodes
 from .aggregates import check_aggregate
-from .compiler import NOW, VECTOR_POLICY, Row
+from .compiler import DEADLINE, NOW, VECTOR_POLICY, Row
 from .computed import Computed
-from .continuation import Place
+from .continuation import Owner, Place
+from .deadline import Deadline
 from .errors import QueryError
 from .ordering import Position, Segment, SortTerm, segments, sql_order_terms
 from .plan import ROOT, Plan, plan
 from .pushdown import Condition, Pushdown, path_of
+from .ranking import needs_population
 from .values import UNDEFINED, SortKey, from_client, sort_key
 
 
@@ -35,7 +37,7 @@ class Source(Protocol):
         order_by: Sequence[str],
         limit: int | None,
         offset: int,
-    ) -> Iterator[tuple[int, str | bytes]]: ...
+    ) -> Generator[tuple[int, str | bytes], None, None]: ...
 
 
 class Verbatim(str):
@@ -54,6 +56,7 @@ class Page:
     continuation: str | None
     scanned: int
     scanned_bytes: int
+    looks_up: bool  # the index is asked: for a condition or an aggregate
 
 
 def run(
@@ -68,24 +71,26 @@ def run(
     vector_policy: Mapping[tuple[str, ...], str] = MappingProxyType({}),
     computed_properties: Computed = (),
     verbatim: bool = False,
+    deadline: Deadline | None = None,
 ) -> Page:
     """One page of the answer. `max_items` of -1: as many as fit into `max_bytes`. With `verbatim`
     items may be Verbatim, where that spares reading documents.
 
     A query across partitions aggregates as SDKs do it for the service: only `SELECT VALUE` of one
     aggregate, null where that is undefined. `vector_policy` names the distance function of paths,
-    `computed_properties` the names and queries that the container defines.
+    `computed_properties` the names and queries that the container defines. A page ends early when
+    the `deadline` is over and the query has a place to go on from.
     """
     try:
         query = plan(text, computed_properties)
-        checksum = tokens.fingerprint(text, parameters)
-        keys = len(query.query.order_by)
-        place = (
-            tokens.read(continuation, checksum, keys_of_order=keys) if continuation else Place(0)
-        )
+        if query.query.group_by and query.query.order_by:
+            raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
+        owner = Owner(text, parameters, query.query.order_by)
+        place = tokens.read(continuation, owner) if continuation else Place(0)
         bindings = {**_bindings(parameters), VECTOR_POLICY: vector_policy}
+        bindings[DEADLINE] = deadline or Deadline()
         this = _Run(query, bindings, source, across_partitions=across_partitions, verbatim=verbatim)
-        return this.page(place, checksum, max_items if max_items > 0 else None, max_bytes)
+        return this.page(place, owner, max_items if max_items > 0 else None, max_bytes)
     except RecursionError:
         raise QueryError("The query is nested too deeply.", code="SC3014") from None
 
@@ -95,7 +100,13 @@ def _bindings(parameters: list[dict[str, Any]]) -> Row:
     for parameter in parameters:
         name = parameter.get("name")
         if type(name) is not str or not name.startswith("@"):
-            raise QueryError("A parameter needs a name that starts with '@'.", code="SC2003")
+            raise QueryError(
+                "Parameter names should be in the format of symbol '@' followed by a valid "
+                "identifier.",
+                code="SC2003",
+            )
+        if name in bindings:
+            raise QueryError(f"Specified duplicate parameter name '{name}'.", code="SC2003")
         bindings[name] = from_client(parameter.get("value", UNDEFINED))
     return bindings
 
@@ -110,6 +121,8 @@ class _Result:
 
 
 _ALL = Segment(None, (), ("rowid",))
+# Instead of a result: the page ends here.
+_PAUSE = object()
 
 
 class _Run:
@@ -128,7 +141,9 @@ class _Run:
             check_aggregate(query.query)
         self._plan = query
         self._parameters = parameters
+        self._deadline: Deadline = parameters[DEADLINE]
         self._source = source
+        self._reading: Generator[Any, None, None] | None = None
         self._skip, self._most = query.window(parameters)
         self._alias = None if query.inner else _root_alias(query.query)
         self._terms = self._pushed_order()
@@ -139,7 +154,15 @@ class _Run:
         self._scanned = 0
         self._scanned_bytes = 0
 
-    def page(self, place: Place, checksum: int, most: int | None, max_bytes: int) -> Page:
+    def page(self, place: Place, owner: Owner, most: int | None, max_bytes: int) -> Page:
+        try:
+            return self._page(place, owner, most, max_bytes)
+        finally:
+            # An error holds on to what raised it: its rows must not stay open as long.
+            if self._reading is not None:
+                self._reading.close()
+
+    def _page(self, place: Place, owner: Owner, most: int | None, max_bytes: int) -> Page:
         streaming = self._terms is not None
         if self._verbatim and (place.keys is not None or not place.returned):
             results = self._texts(place, most)
@@ -154,7 +177,13 @@ class _Run:
             for result in results:
                 if left is not None and len(items) >= left:
                     break
-                full = len(items) == most or (items and size + result.size > max_bytes)
+                if result.value is _PAUSE:
+                    more, last = True, result
+                    break
+                full = len(items) == most or (
+                    items
+                    and (size + result.size > max_bytes or (streaming and self._deadline.is_over()))
+                )
                 if full:
                     more = True
                     break
@@ -171,8 +200,9 @@ class _Run:
                 if streaming
                 else Place(returned)
             )
-            token = tokens.write(following, checksum)
-        return Page(items, token, self._scanned, self._scanned_bytes)
+            token = tokens.write(following, owner)
+        looks_up = self._plan.where is not None or self._plan.grouping is not None
+        return Page(items, token, self._scanned, self._scanned_bytes, looks_up)
 
     # What SQLite does
 
@@ -181,7 +211,7 @@ class _Run:
         while innermost.inner is not None:
             innermost = innermost.inner
         alias, where = _root_alias(innermost.query), innermost.query.where
-        if alias is None or where is None:
+        if alias is None or where is None or needs_population(innermost.query):
             return None
         sorted_by = self._terms[0].path if self._terms else ()
         return Pushdown(alias, self._parameters, sorted_by=sorted_by).condition(where)
@@ -251,16 +281,25 @@ class _Run:
         limit = self._limit(most, place.returned, skip)
         for position, document, body in self._documents(resumed, limit):
             done = place.of_row if position == resumed else 0
-            for of_row, value in enumerate(self._results(document)):
-                if of_row < done:
-                    continue
-                if skip:
-                    skip -= 1
-                    continue
-                if self._whole:
-                    yield _Result(Verbatim.of(body), len(body), *position, of_row)
-                else:
-                    yield _Result(value, self._size(value, len(body)), *position, of_row)
+            of_row = -1
+            for of_row, value in self._results(document, done):
+                if value is not UNDEFINED:
+                    if skip:
+                        skip -= 1
+                    elif self._whole:
+                        yield _Result(Verbatim.of(body), len(body), *position, of_row)
+                    else:
+                        yield _Result(value, self._size(value, len(body)), *position, of_row)
+                if not skip and self._should_pause(position):
+                    yield _Result(_PAUSE, 0, *position, of_row)
+            if of_row < 0 and not skip and position != resumed and self._should_pause(position):
+                yield _Result(_PAUSE, 0, *position, of_row)
+
+    def _should_pause(self, position: Position) -> bool:
+        """Whether the time is over, and the next page would find the position again."""
+        return (
+            self._deadline.is_over() and tokens.place_after(0, *position, of_row=0).keys is not None
+        )
 
     def _documents(
         self, resumed: Position | None, limit: int | None
@@ -307,12 +346,18 @@ class _Run:
         values: Iterator[Any]
         if query.inner is not None:
             values = self._evaluated(query.inner)
-        elif not query.reads_documents:
+        elif not query.reads_documents and self._is_indexed(query):
             # Counting needs no more than the index.
-            values = (None for _ in self._source.rows(None, (), ("rowid",), None, 0))
+            query = replace(query, where=None)
+            met = self._condition or Condition("1")
+            values = (None for _ in self._source.rows(met.sql, met.params, ("rowid",), None, 0))
         else:
             values = (json.loads(body) for _, body in self._rows(_ALL, None, resumed=False))
         return query.evaluate(parameters, ({**parameters, ROOT: value} for value in values))
+
+    def _is_indexed(self, query: Plan) -> bool:
+        """Whether the condition of SQLite lets through what WHERE would, and nothing else."""
+        return query.where is None or (self._condition is not None and self._condition.same)
 
     def _rows(
         self, segment: Segment, limit: int | None, *, resumed: bool
@@ -324,7 +369,9 @@ class _Run:
             where.append(f"{'+' if resumed else ''}({self._condition.sql})")
             params += self._condition.params
         rows = self._source.rows(" AND ".join(where) or None, params, segment.order_by, limit, 0)
+        self._reading = rows
         for rowid, body in rows:
+            self._deadline.step(len(body))
             self._scanned += 1
             self._scanned_bytes += len(body)
             yield rowid, body
@@ -341,12 +388,18 @@ class _Run:
         wanted = [n for n in (left, None if most is None else most + 1) if n is not None]
         return min(wanted) + skip + 1 if wanted else None
 
-    def _results(self, document: Any) -> Iterator[Any]:
+    def _results(self, document: Any, done: int) -> Iterator[tuple[int, Any]]:
+        """The results of the rows that FROM makes of a document, numbered; undefined for those that
+        WHERE leaves out. The first `done` rows are those of earlier pages."""
         row = {**self._parameters, ROOT: document}
-        for bound in self._plan.rows(row):
-            value = self._plan.project(bound)
-            if value is not UNDEFINED:
-                yield value
+        where, project = self._plan.where, self._plan.project
+        for at, bound in enumerate(self._plan.bind(row)):
+            if at < done:
+                continue
+            if at == done:
+                self._deadline.begin()
+            kept = where is None or where(bound) is True
+            yield at, project(bound) if kept else UNDEFINED
 
     def _size(self, value: Any, of_document: int) -> int:
         if isinstance(self._plan.query.selection, nodes.Star):

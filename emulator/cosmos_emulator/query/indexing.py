@@ -1,5 +1,6 @@
 """Whether a container's indexing policy can serve the order that a query asks for."""
 
+from collections.abc import Callable
 from typing import Any
 
 from . import nodes
@@ -7,11 +8,22 @@ from .errors import QueryError
 from .plan import plan
 
 
-def check_order(text: str, indexing_policy: dict[str, Any]) -> None:
-    """QueryError where the service has no index to sort by: several keys need a composite one."""
+def check_order(
+    text: str, indexing_policy: dict[str, Any], included: Callable[[tuple[str, ...]], bool]
+) -> None:
+    """QueryError where the service has no index to sort by: a path that is not excluded, and for
+    several keys a composite index."""
     order = plan(text).query.order_by
     paths = [nodes.property_path(item.expression) for item in order]
-    if len(order) < 2 or any(path is None for path in paths):
+    if not order or any(path is None for path in paths):
+        return
+    if len(order) == 1:
+        assert paths[0] is not None
+        if not included(paths[0][1]):
+            raise QueryError(
+                "The index path corresponding to the specified order-by item is excluded.",
+                code="SC2204",
+            )
         return
     wanted = [
         ("/" + "/".join(path[1]), item.descending)
@@ -28,6 +40,28 @@ def check_order(text: str, indexing_policy: dict[str, Any]) -> None:
         "from.",
         code="SC2203",
     )
+
+
+def paths_used(text: str) -> list[tuple[str, ...]]:
+    """The paths of documents by which a query filters and sorts, each once."""
+    query = plan(text).query
+    if not query.sources:
+        return []
+    root = query.sources[0].alias
+    found: dict[tuple[str, ...], None] = {}
+    skipped: set[int] = set()
+    for node in nodes.walk((query.where or (), query.order_by)):
+        if not isinstance(node, nodes.Member) or id(node) in skipped:
+            continue
+        path = nodes.property_path(node)
+        if path is not None and path[0] == root:
+            found.setdefault(path[1])
+            # What the path goes through is not a path of its own.
+            inner = node.target
+            while isinstance(inner, nodes.Member):
+                skipped.add(id(inner))
+                inner = inner.target
+    return list(found)
 
 
 def _column(column: dict[str, Any]) -> tuple[str, bool]:

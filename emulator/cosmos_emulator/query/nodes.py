@@ -194,6 +194,11 @@ class Query:
     limit: Expression | None
 
 
+def value_query(expression: Expression) -> Query:
+    """`SELECT VALUE expression`"""
+    return Query(Value(expression), False, None, (), None, (), (), False, None, None)
+
+
 def walk(node: Any) -> Iterator[Any]:
     """The node and everything in it; of a subquery only that it is there."""
     if isinstance(node, tuple):

@@ -1,12 +1,9 @@
-"""Arithmetic, bits, and LIKE."""
+"""Arithmetic and bits."""
 
 import math
-import re
+import operator
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
-
-from .errors import QueryError
 
 
 def _int32(value: float) -> int:
@@ -16,7 +13,9 @@ def _int32(value: float) -> int:
 
 
 def _divide(a: float, b: float) -> float:
-    return a / b if b else math.nan
+    if b:
+        return a / b
+    return math.copysign(math.inf, a) * math.copysign(1, b) if a else math.nan
 
 
 def _modulo(a: float, b: float) -> float:
@@ -27,11 +26,11 @@ def _zero_fill_shift(a: float, b: float) -> float:
     return (_int32(a) & 0xFFFFFFFF) >> (_int32(b) & 31)
 
 
-# On numbers only. The result is a double; the caller makes it a JSON number.
+# On numbers only; the caller makes the result a JSON number.
 ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
-    "+": lambda a, b: float(a) + float(b),
-    "-": lambda a, b: float(a) - float(b),
-    "*": lambda a, b: float(a) * float(b),
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
     "/": _divide,
     "%": _modulo,
     "&": lambda a, b: _int32(a) & _int32(b),
@@ -41,32 +40,3 @@ ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
     ">>": lambda a, b: _int32(a) >> (_int32(b) & 31),
     ">>>": _zero_fill_shift,
 }
-
-
-@lru_cache(maxsize=256)
-def like_pattern(pattern: str, escape: str | None) -> re.Pattern[str]:
-    """LIKE: `%` any text, `_` one character, `[a-d]` and `[^a-d]` one of a set."""
-    parts: list[str] = []
-    at = 0
-    while at < len(pattern):
-        character = pattern[at]
-        at += 1
-        if character == escape and at < len(pattern):
-            parts.append(re.escape(pattern[at]))
-            at += 1
-        elif character == "%":
-            parts.append(".*")
-        elif character == "_":
-            parts.append(".")
-        elif character == "[" and (end := pattern.find("]", at + 1)) > 0:
-            chosen = pattern[at:end]
-            negated = chosen.startswith("^")
-            body = re.sub(r"([\\\[\]^&~|])", r"\\\1", chosen[negated:])
-            parts.append(f"[{'^' if negated else ''}{body}]")
-            at = end + 1
-        else:
-            parts.append(re.escape(character))
-    try:
-        return re.compile("".join(parts), re.DOTALL)
-    except re.error:
-        raise QueryError(f"The pattern of LIKE is invalid: {pattern}", code="SC2007") from None

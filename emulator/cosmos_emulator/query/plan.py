@@ -8,11 +8,12 @@ from typing import Any
 
 from . import nodes
 from .aggregates import has_aggregate
-from .compiler import Evaluate, Grouping, Row, Scope, compile_expression
+from .compiler import DEADLINE, Evaluate, Grouping, Row, Scope, compile_expression
 from .computed import Computed, with_computed
+from .deadline import Deadline
 from .errors import QueryError
 from .parser import parse
-from .ranking import Score, compile_score, is_distance, ranked
+from .ranking import Score, compile_score, is_distance, is_score, needs_population, ranked
 from .values import UNDEFINED, identity, sort_key
 
 # Where a row holds the document it starts from.
@@ -58,11 +59,15 @@ class Plan:
 
     def evaluate(self, outer: Row, documents: Iterable[Row]) -> Iterator[Any]:
         """All results, computed in memory from the rows of the documents."""
+        _step(outer)
+        population: list[Row] = []
+        if needs_population(self.query):
+            documents = population = list(documents)
         bound: Iterator[Row] = (row for document in documents for row in self.rows(document))
         if self.grouping is not None:
             bound = self._groups(outer, bound)
         elif self.score is not None:
-            bound = iter(ranked(list(bound), self.score))
+            bound = iter(ranked(list(bound), self._bound_all(population), self.score))
         elif self.order:
             bound = iter(self._sorted(bound))
         results: Iterator[Any] = (
@@ -72,6 +77,10 @@ class Plan:
             results = _distinct(results)
         skip, most = self.window(outer)
         return islice(results, skip, None if most is None else skip + most)
+
+    def _bound_all(self, documents: Iterable[Row]) -> list[Row]:
+        """The rows of all documents, also those that WHERE leaves out."""
+        return [row for document in documents for row in self.bind(document)]
 
     def _sorted(self, rows: Iterable[Row]) -> list[Row]:
         ordered = list(rows)
@@ -146,8 +155,6 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
     grouping = (
         Grouping(query.group_by) if query.group_by or has_aggregate(query.selection) else None
     )
-    if query.group_by and query.order_by:
-        raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
     scored = query.ranked or any(is_distance(item.expression) for item in query.order_by)
     return Plan(
         query=query,
@@ -159,7 +166,7 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
         order=()
         if scored
         else tuple(
-            (compile_expression(item.expression, scope), item.descending) for item in query.order_by
+            (compile_expression(item.expression, scope), _descends(item)) for item in query.order_by
         ),
         score=compile_score(query, scope) if scored else None,
         reads_documents=inner is not None or _reads_documents(query),
@@ -168,6 +175,11 @@ def _compile(query: nodes.Query, outer: frozenset[str], *, top_level: bool) -> P
         offset=_window_clause(query.offset),
         limit=_window_clause(query.limit),
     )
+
+
+def _descends(item: nodes.Order) -> bool:
+    # The closest vectors come first, unless the query says otherwise.
+    return item.descending or (is_score(item.expression) and not item.direction_given)
 
 
 def _window_clause(node: nodes.Expression | None) -> Evaluate | None:
@@ -201,7 +213,14 @@ def _from(
 
 def _each(bind: Bind, rows: Iterator[Row]) -> Iterator[Row]:
     for row in rows:
+        _step(row)
         yield from bind(row)
+
+
+def _step(row: Row) -> None:
+    deadline: Deadline | None = row.get(DEADLINE)
+    if deadline is not None:
+        deadline.step()
 
 
 def _source(source: nodes.Source, names: frozenset[str], *, is_root: bool) -> Bind:
@@ -268,7 +287,7 @@ def _check_order(query: nodes.Query) -> None:
         return
     for item in query.order_by:
         path = nodes.property_path(item.expression)
-        if is_distance(item.expression):
+        if is_distance(item.expression) or is_score(item.expression):
             continue
         if path is None or not path[1]:
             raise QueryError(
@@ -283,8 +302,9 @@ def _check_order(query: nodes.Query) -> None:
 
 
 def _reads_documents(query: nodes.Query) -> bool:
-    """Whether the answer depends on what is in the documents, and not only on their number."""
-    if len(query.sources) != 1 or query.sources[0].iterate or query.where is not None:
+    """Whether the answer depends on what is in the documents that WHERE lets through, and not only
+    on their number."""
+    if len(query.sources) != 1 or query.sources[0].iterate:
         return True
     collection = query.sources[0].collection
     if isinstance(collection, nodes.Query) or collection.steps:

@@ -163,7 +163,7 @@ class Pushdown:
         if paths or path is None or len(wanted) > _MOST_PARAMS:
             return None
         at = json_path(path)
-        return Condition(contains_any(at, len(wanted)), tuple(wanted)) if at else None
+        return Condition(contains_any(at, len(wanted)), tuple(wanted), same=True) if at else None
 
     def _rank_test(self, argument: nodes.Expression, test: str) -> Condition | None:
         path = path_of(argument, self._alias)

@@ -5,16 +5,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from . import nodes
-from .compiler import VECTOR_POLICY, Evaluate, Row, Scope, compile_expression
+from .compiler import Evaluate, Row, Scope, compile_expression, policy_distance
 from .errors import QueryError
-from .functions.vectors import distance_function, words
+from .functions.full_text import bm25, occurrences, words
+from .functions.vectors import distance_function
 from .values import UNDEFINED, is_number
 
-# Scores of all rows, the best the largest.
-Score = Callable[[list[Row]], list[float]]
+# The scores of rows, the best the largest. Statistics are those of a population: all documents that
+# were asked, also those that WHERE leaves out.
+Score = Callable[[list[Row], list[Row]], list[float]]
 
-_SATURATION: Final = 1.2
-_LENGTH_WEIGHT: Final = 0.75
 _RRF_CONSTANT: Final = 60
 
 
@@ -22,8 +22,21 @@ def is_distance(node: nodes.Expression) -> bool:
     return isinstance(node, nodes.Call) and node.name == "VECTORDISTANCE"
 
 
-def ranked(rows: list[Row], score: Score) -> list[Row]:
-    scores = score(rows)
+def is_score(node: nodes.Expression) -> bool:
+    """What ranges compute for clients that fuse ranks."""
+    return isinstance(node, nodes.Call) and node.name in ("_FULLTEXTSCORE", "_VECTORSCORE")
+
+
+def needs_population(query: nodes.Query) -> bool:
+    """Whether the order depends on documents that WHERE leaves out."""
+    return query.ranked and any(
+        isinstance(node, nodes.Call) and node.name == "FULLTEXTSCORE"
+        for node in nodes.walk(query.order_by)
+    )
+
+
+def ranked(rows: list[Row], population: list[Row], score: Score) -> list[Row]:
+    scores = score(rows, population)
     return [rows[at] for at in sorted(range(len(rows)), key=lambda at: -scores[at])]
 
 
@@ -60,32 +73,28 @@ def _score(node: nodes.Expression, scope: Scope) -> Score:
 
 
 def _full_text(text: Evaluate, terms: list[Evaluate]) -> Score:
-    def score(rows: list[Row]) -> list[float]:
-        texts = [words(value) if type(value := text(row)) is str else [] for row in rows]
-        average = sum(map(len, texts)) / len(texts) if texts else 0
-        totals = [0.0] * len(rows)
-        for term in sorted(_terms(terms, rows)):
-            counts = [found.count(term) for found in texts]
-            hits = sum(count > 0 for count in counts)
-            rarity = math.log(1 + (len(rows) - hits + 0.5) / (hits + 0.5))
-            for at, count in enumerate(counts):
-                if count:
-                    length = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * len(texts[at]) / average
-                    totals[at] += (
-                        rarity * count * (_SATURATION + 1) / (count + _SATURATION * length)
-                    )
-        return totals
+    def score(rows: list[Row], population: list[Row]) -> list[float]:
+        searched = _terms(terms, population)
+        known = [words(value) for row in population if type(value := text(row)) is str]
+        total = sum(map(len, known))
+        hits = [sum(occurrences(found, term) > 0 for found in known) for term in searched]
+        return [
+            bm25(words(value), searched, len(population), total, hits)
+            if type(value := text(row)) is str
+            else 0.0
+            for row in rows
+        ]
 
     return score
 
 
-def _terms(terms: list[Evaluate], rows: list[Row]) -> set[str]:
-    """The words to look for, each by itself: strings, or arrays of strings."""
+def _terms(terms: list[Evaluate], rows: list[Row]) -> list[list[str]]:
+    """The phrases to look for: strings, or arrays of strings."""
     values: list[Any] = []
     for term in terms if rows else []:
         value = term(rows[0])
         values += value if type(value) is list else [value]
-    return {word for value in values if type(value) is str for word in words(value)}
+    return [words(value) for value in values if type(value) is str]
 
 
 def _similarity(
@@ -94,7 +103,7 @@ def _similarity(
     distance = compile_expression(call, scope)
     is_smallest_best = smallest_is_closest(arguments, scope)
 
-    def score(rows: list[Row]) -> list[float]:
+    def score(rows: list[Row], _: list[Row]) -> list[float]:
         scores = []
         for row in rows:
             value = distance(row)
@@ -108,12 +117,10 @@ def _similarity(
 def smallest_is_closest(arguments: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:
     """Whether VectorDistance with these arguments is a distance, not a similarity."""
     options = compile_expression(arguments[3], scope) if len(arguments) > 3 else None
-    paths = [path[1] for argument in arguments[:2] if (path := nodes.property_path(argument))]
+    default = policy_distance(arguments)
 
     def evaluate(row: Row) -> bool:
-        policy = row.get(VECTOR_POLICY, {})
-        default = next((policy[path] for path in paths if path in policy), "cosine")
-        return distance_function(default, options(row) if options else None) == "euclidean"
+        return distance_function(default(row), options(row) if options else None) == "euclidean"
 
     return evaluate
 
@@ -121,14 +128,14 @@ def smallest_is_closest(arguments: tuple[nodes.Expression, ...], scope: Scope) -
 def _fused(scores: list[Score], weights: Evaluate | None) -> Score:
     """Reciprocal rank fusion: equal scores share a rank."""
 
-    def fused(rows: list[Row]) -> list[float]:
+    def fused(rows: list[Row], population: list[Row]) -> list[float]:
         factors = weights(rows[0]) if weights and rows else [1] * len(scores)
         valid = type(factors) is list and len(factors) == len(scores)
         if not valid or not all(is_number(factor) for factor in factors):
             raise QueryError("RRF takes as many weights as scores.", code="SC2243")
         totals = [0.0] * len(rows)
         for score, factor in zip(scores, factors, strict=True):
-            values = score(rows)
+            values = score(rows, population)
             # A negative weight reverses the ranking.
             best_first = sorted(set(values), reverse=factor >= 0)
             places = {value: place for place, value in enumerate(best_first, start=1)}

@@ -11,7 +11,7 @@ from . import nodes
 from .aggregates import AGGREGATES, has_aggregate
 
 # Where an SDK that continues after a sort key puts its condition.
-_FILTER: Final = nodes.Reference("({documentdb-formattableorderbyquery-filter})")
+FILTER: Final = nodes.Reference("({documentdb-formattableorderbyquery-filter})")
 
 
 def rewritten(query: nodes.Query) -> nodes.Query | None:
@@ -29,17 +29,24 @@ def rewritten(query: nodes.Query) -> nodes.Query | None:
     return None
 
 
-def _ordered(query: nodes.Query) -> nodes.Query:
+def payload_of(query: nodes.Query) -> nodes.Expression:
+    """What the client selects, as one value."""
     match query.selection:
         case nodes.Star():
-            payload: nodes.Expression = nodes.Reference(query.sources[0].alias)
+            return nodes.Reference(query.sources[0].alias)
         case nodes.Properties(items):
-            payload = nodes.ObjectLiteral(items)
+            return nodes.ObjectLiteral(items)
         case nodes.Value(expression):
-            payload = expression
-    where: nodes.Expression = _FILTER
-    if query.where is not None:
-        where = nodes.And((query.where, where))
+            return expression
+
+
+def conjunction(where: nodes.Expression | None, other: nodes.Expression) -> nodes.Expression:
+    return other if where is None else nodes.And((where, other))
+
+
+def _ordered(query: nodes.Query) -> nodes.Query:
+    payload = payload_of(query)
+    where = conjunction(query.where, FILTER)
     if isinstance(query.selection, nodes.Value):
         where = nodes.And((where, nodes.Call("IS_DEFINED", (payload,))))
     root = nodes.Reference(query.sources[0].alias)
@@ -61,13 +68,12 @@ def _ordered(query: nodes.Query) -> nodes.Query:
 
 
 def _aggregated(query: nodes.Query) -> nodes.Query:
-    match query.selection:
-        case nodes.Value(expression):
-            selection: nodes.Value | nodes.Properties = nodes.Value(
-                nodes.ArrayLiteral((_partial(expression),))
-            )
-        case _:
-            selection = nodes.Properties((("payload", _payload(query.selection)),))
+    payload = _payload(query.selection)
+    selection: nodes.Value | nodes.Properties
+    if isinstance(query.selection, nodes.Value):
+        selection = nodes.Value(payload)
+    else:
+        selection = nodes.Properties((("payload", payload),))
     return replace(_unwindowed(query), selection=selection)
 
 
@@ -81,8 +87,10 @@ def _payload(selection: nodes.Star | nodes.Value | nodes.Properties) -> nodes.Ex
     match selection:
         case nodes.Properties(items):
             return nodes.ObjectLiteral(tuple((name, _partial(item)) for name, item in items))
+        case nodes.Value(nodes.Call(name, _) as aggregate) if name in AGGREGATES:
+            return nodes.ArrayLiteral((_partial(aggregate),))
         case nodes.Value(expression):
-            return _partial(expression)
+            return expression
         case nodes.Star():
             return nodes.Constant(None)
 

@@ -40,8 +40,8 @@ _RANKS: Final[dict[type, int]] = {
 
 SortKey = tuple[int, Any]
 
-# Integers beyond the first are not all doubles; doubles beyond the second have an exponent.
-_EXACT = 2**53
+# Integers within the first are exact; doubles beyond the second have an exponent.
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _PLAIN = 10**21
 
 
@@ -102,10 +102,15 @@ def comparable(left: Any, right: Any) -> bool:
 
 
 def number(value: float) -> Any:
-    """A result of arithmetic: a double, written as an integer where it is one.
+    """A result of arithmetic: an integer of 64 bits, or a double, written as an integer where it
+    is one.
 
     NaN and infinity are not valid JSON: undefined.
     """
+    if type(value) is int:
+        if _LEAST <= value <= _MOST:
+            return value
+        value = _double(value)
     if not math.isfinite(value):
         return UNDEFINED
     if -_PLAIN < value < _PLAIN and value == (whole := int(value)):
@@ -121,10 +126,8 @@ def _double(value: int) -> float:
 
 
 def from_client(value: Any) -> Any:
-    """A parameter's value, with its numbers converted to doubles."""
-    if type(value) is int and not -_EXACT <= value <= _EXACT:
-        return number(_double(value))
-    if type(value) is float:
+    """A parameter's value, with its numbers as the service has them."""
+    if type(value) is int or type(value) is float:
         return number(value)
     if type(value) is list:
         return [from_client(item) for item in value]

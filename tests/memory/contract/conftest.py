@@ -13,13 +13,12 @@ import pytest
 
 from tests.memory.support import AdkStore
 from tests.support.adk import ADK
-from tests.support.stores import DURABLE, MODERN, CosmosStore
+from tests.support.cosmos import Cosmos
+from tests.support.stores import DURABLE, MODERN, CosmosStore, cosmos_kinds, on_endpoint
 
-CLAIMS = {
-    "in_memory": {MODERN} if ADK >= (2, 13) else set(),
-    "embedded": {MODERN, DURABLE},
-    "http": {MODERN, DURABLE},
-}
+CLAIMS = {name: {MODERN, DURABLE} for name in cosmos_kinds()}
+if not on_endpoint():
+    CLAIMS["in_memory"] = {MODERN} if ADK >= (2, 13) else set()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -30,12 +29,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-async def store(request: pytest.FixtureRequest):
+def shares_containers() -> bool:
+    return True  # each test has an app of its own
+
+
+@pytest.fixture
+async def store(request: pytest.FixtureRequest, cosmos: Cosmos):
     """One of the stores."""
     if request.param == "in_memory":
         yield AdkStore()
         return
-    made = CosmosStore(request.getfixturevalue(f"connect_memory_{request.param}"))
+    http = request.param == "http"
+    made = CosmosStore(request.getfixturevalue("connect_memory_http") if http else cosmos.memory)
     yield made
     await made.close()
 

@@ -17,8 +17,8 @@ EVENTS = 5
 
 
 @pytest.fixture
-def raw(emulator):
-    with raw_store(emulator) as store:
+def raw(cosmos):
+    with raw_store(cosmos) as store:
         yield store
 
 
@@ -169,14 +169,14 @@ FOREIGN = [
     {"id": "hello"},
     {"id": "0"},
     {"id": "~"},
-    {"id": "{tenant}.hello"},
-    {"id": "{tenant}.0000000006"},
-    {"id": "{tenant}.0000000006.another", "seq": 6, "document_type": "tombstone"},
-    {"id": "{tenant}.0000000003.another", "seq": 3, "document_type": "adk_event"},
-    {"id": "{tenant}.99999999999.{incarnation}", "seq": 1},
-    {"id": "{tenant}-{incarnation}-0000000000000000-0000", "document_type": "chunk"},
-    {"id": "{tenant}-hello"},
-    {"id": "{tenant}..{incarnation}"},
+    {"id": "{hash}.hello"},
+    {"id": "{hash}.0000000006"},
+    {"id": "{hash}.0000000006.another", "seq": 6, "document_type": "tombstone"},
+    {"id": "{hash}.0000000003.another", "seq": 3, "document_type": "adk_event"},
+    {"id": "{hash}.99999999999.{incarnation}", "seq": 1},
+    {"id": "{hash}-{incarnation}-0000000000000000-0000", "document_type": "chunk"},
+    {"id": "{hash}-hello"},
+    {"id": "{hash}..{incarnation}"},
 ]
 
 
@@ -184,9 +184,9 @@ FOREIGN = [
 async def test_foreign_documents_in_the_partition_are_not_events(
     open_service, session, raw, foreign
 ):
-    tenant, _, incarnation = event_document(raw, 0)["id"].split(".")
+    session_hash, _, incarnation = event_document(raw, 0)["id"].split(".")
     body = foreign | {"session_id": "s", "text": "foreign"}
-    body["id"] = body["id"].format(tenant=tenant, incarnation=incarnation)
+    body["id"] = body["id"].format(hash=session_hash, incarnation=incarnation)
     raw.events.put(body)
     fresh = open_service()
     found = await reload(fresh, session)

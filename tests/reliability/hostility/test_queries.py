@@ -40,9 +40,26 @@ def is_sql(node: ast.AST) -> bool:
     )
 
 
+def made_of_counts(tree: ast.Module) -> bool:
+    """Whether all public functions that return text take numbers and flags alone, so that the text
+    cannot contain a value."""
+    takes = [
+        argument.annotation
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+        if isinstance(node.returns, ast.Name) and node.returns.id == "str"
+        for argument in (*node.args.args, *node.args.kwonlyargs)
+    ]
+    return bool(takes) and all(
+        isinstance(each, ast.Name) and each.id in ("int", "bool") for each in takes
+    )
+
+
 def put_together(tree: ast.Module) -> list[str]:
     """The places where SQL text is combined with something that is not a constant."""
     fixed = constants(tree)
+    if made_of_counts(tree):
+        tree.body = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -87,6 +104,7 @@ def test_sql_is_made_of_constants_alone(path):
         'text = "SELECT * FROM c WHERE c.id = {}".format(user)',
         'text = " ".join(["SELECT * FROM c", where])',
         'text += " ORDER BY " + field',
+        'def having(name: str) -> str:\n    return f"SELECT {name} FROM c"',
     ],
 )
 def test_the_check_sees_what_it_looks_for(line):

@@ -15,7 +15,7 @@ LIMIT = 2 * 1024 * 1024  # of one document
 
 
 @pytest.mark.parametrize("size", [LIMIT - 110_000, LIMIT - 97_152, LIMIT, LIMIT + 1])
-async def test_an_event_around_the_limit_comes_back_whole(open_service, emulator, size):
+async def test_an_event_around_the_limit_comes_back_whole(open_service, cosmos, size):
     service = open_service()
     session = await service.create_session(**WHO)
     said = event("x" * size, delta={"after": size})
@@ -24,7 +24,7 @@ async def test_an_event_around_the_limit_comes_back_whole(open_service, emulator
     found = await reload(open_service(), session)
     assert found.events[0] == said
     assert found.state == {"after": size}
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         assert all(len(str(body)) < LIMIT for body in raw.everything())
 
 

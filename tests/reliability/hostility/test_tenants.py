@@ -18,7 +18,7 @@ def who(name):
     return {"app_name": name[0], "user_id": name[1], "session_id": "same"}
 
 
-async def test_they_never_see_block_or_count_each_other(open_service, emulator):
+async def test_they_never_see_block_or_count_each_other(open_service, cosmos):
     """All write at once, each from two processes. Every log counts from 1 and holds only its own
     events."""
     services = [open_service(), open_service(on_conflict="rebase")]
@@ -36,7 +36,7 @@ async def test_they_never_see_block_or_count_each_other(open_service, emulator):
         found = await reader.get_session(**who(name))
         assert texts(found) == [f"{name} {number}" for number in range(4)]
         assert found.state == {"n": 3, "app:who": name[0], "user:who": name[1]}
-    with raw_store(emulator) as raw:
+    with raw_store(cosmos) as raw:
         for app, user in NAMES:
             places = [body["seq"] for body in raw.events.all(app_name=app, user_id=user)]
             assert places == [1, 2, 3, 4]

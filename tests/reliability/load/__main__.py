@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument(
         "--lag", type=float, default=0.3, help="seconds by which replicas may lag; 0: none"
     )
+    parser.add_argument("--record-as", default="soak", help="the run's name in docs/figures.json")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
     given = parser.parse_args()
     print(f"{given.sessions} sessions for {given.seconds:.0f} seconds, seed {given.seed}")
@@ -33,7 +34,7 @@ def main() -> int:
     figures = soak.run()
     show(figures)
     record(
-        "soak",
+        given.record_as,
         seconds=round(figures.seconds),
         appended=figures.events,
         requests=figures.requests,

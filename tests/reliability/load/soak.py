@@ -34,6 +34,7 @@ from typing import Any, TypeVar
 import psutil
 
 from cosmos_emulator import Emulator, Replicas
+from cosmos_emulator.serving import serving
 from cosmosservice import CosmosSessionService
 from cosmosservice.errors import (
     AlreadyExistsError,
@@ -44,7 +45,6 @@ from cosmosservice.errors import (
 from tests.reliability.load.weather import STORM, Weather
 from tests.support.adk import event, texts
 from tests.support.raw import raw_store
-from tests.support.serving import serving
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 from tests.reliability.powercut.cut import Ledger, cut
+from tests.support.figures import record
 
 
 def main() -> int:
@@ -28,6 +29,7 @@ def main() -> int:
             print(f"cut {number + 1:>3}: {made.acknowledged:>6,} writes acknowledged", flush=True)
             for problem in made.problems[:10]:
                 print(f"    {problem}")
+    record("power-cut", cuts=given.cuts, acknowledged=acknowledged, broken=problems)
     print(f"{given.cuts} cuts, {acknowledged:,} acknowledged writes, {problems} problems")
     return 1 if problems else 0
 

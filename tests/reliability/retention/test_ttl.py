@@ -17,8 +17,8 @@ HOUR = 3600
 
 
 @pytest.fixture
-def raw(emulator):
-    with raw_store(emulator) as store:
+def raw(cosmos):
+    with raw_store(cosmos) as store:
         yield store
 
 
@@ -87,6 +87,30 @@ async def test_two_processes_take_turns_in_keeping_it(open_service, later, raw):
     found = await reload(open_service(), session)
     assert texts(found) == [str(number) for number in range(12)]
     assert len(raw.events.all(session_id="s")) == 12
+
+
+@pytest.mark.parametrize("used", [0.3, 0.95])
+@pytest.mark.parametrize("back", [0.4, 1, 2, 12])
+async def test_a_server_clock_that_is_set_back_loses_nothing(open_service, later, back, used):
+    """The times of the last renewals are then in the future."""
+    service = open_service(ttl=HOUR)
+    session = await service.create_session(**THIS)
+    await service.append_event(session, event("before"))
+    await service.flush()
+    later(-back * HOUR)
+    await service.append_event(session, large("after"))
+    await service.append_event(session, event("last"))
+    for _ in range(int((back + 4) / used)):
+        await reload(service, session, recent=1)
+        await service.flush()
+        later(used * HOUR)
+    reader = open_service()
+    found = await reload(reader, session)
+    assert [text[:5] for text in texts(found)] == ["befor", "after", "last"]
+    await reader.close()  # reading is use: what it renews must not be written later
+    await service.close()
+    later(1.3 * HOUR)
+    assert await open_service().get_session(**THIS) is None
 
 
 async def test_the_session_keeps_the_ttl_it_was_created_with(open_service, later):

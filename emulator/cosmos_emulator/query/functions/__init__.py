@@ -6,7 +6,7 @@
 
 from typing import Final
 
-from . import arrays, datetimes, maths, strings, types, vectors
+from . import arrays, datetimes, full_text, maths, spatial, strings, types
 from .function import Function
 
 FUNCTIONS: Final[dict[str, Function]] = {
@@ -14,7 +14,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **arrays.FUNCTIONS,
     **maths.FUNCTIONS,
     **datetimes.FUNCTIONS,
-    **vectors.FUNCTIONS,
+    **full_text.FUNCTIONS,
+    **spatial.FUNCTIONS,
 }
 LAZY_FUNCTIONS: Final[dict[str, Function]] = {**types.LAZY_FUNCTIONS, **arrays.LAZY_FUNCTIONS}
 CLOCK_FUNCTIONS: Final[dict[str, Function]] = datetimes.CLOCK_FUNCTIONS

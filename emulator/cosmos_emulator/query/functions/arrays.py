@@ -1,6 +1,6 @@
 """Array and set functions, CHOOSE and ObjectToArray."""
 
-import statistics
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -73,6 +73,16 @@ def _of_numbers(compute: Callable[[list[float]], float], *, empty: Any = UNDEFIN
     return fixed(call, 1)
 
 
+def _mean(items: list[float]) -> float:
+    return math.fsum(items) / len(items)
+
+
+def _median(items: list[float]) -> float:
+    # Not from statistics, which takes a tenth of the time of importing the emulator.
+    ordered, middle = sorted(items), len(items) // 2
+    return ordered[middle] if len(items) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
 def _extreme(choose: Callable[..., Any]) -> Function:
     def call(items: Any) -> Any:
         if type(items) is not list or not items or any(rank(item) >= ARRAY for item in items):
@@ -113,13 +123,13 @@ def _object_to_array(value: Any, key_name: Any = "k", value_name: Any = "v") -> 
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
-    "ARRAY_AVG": _of_numbers(statistics.fmean),
+    "ARRAY_AVG": _of_numbers(_mean),
     "ARRAY_CONCAT": Function(
         _on_arrays(lambda *arrays: [item for array in arrays for item in array]), 2, None
     ),
     "ARRAY_LENGTH": fixed(_on_arrays(len), 1),
     "ARRAY_MAX": _extreme(max),
-    "ARRAY_MEDIAN": _of_numbers(statistics.median),
+    "ARRAY_MEDIAN": _of_numbers(_median),
     "ARRAY_MIN": _extreme(min),
     "ARRAY_SLICE": Function(_slice, 2, 3),
     "ARRAY_SUM": _of_numbers(lambda items: sum(map(float, items)), empty=0),

@@ -1,17 +1,19 @@
 """String functions. An argument of another type makes the result undefined."""
 
 import json
-import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.regex import compiled
 from cosmos_emulator.query.values import UNDEFINED, from_client
 
 from .function import Function, fixed
 
 # Longer results of REPLICATE are undefined.
 _LONGEST = 10_000
+# A text that is longer fits into no answer: nested calls could otherwise fill the memory.
+_LONGEST_RESULT = 4 * 1024 * 1024
 
 
 def _on_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,8 +75,24 @@ def _last_index_of(text: Any, part: Any, start: Any = None) -> Any:
     return text.rfind(part, 0, start + 1) if start >= 0 else -1
 
 
+def _check_length(length: int) -> None:
+    if length > _LONGEST_RESULT:
+        raise QueryError(
+            f"A text of the query is longer than {_LONGEST_RESULT} characters.", code="SC3015"
+        )
+
+
+def concatenated(*texts: str) -> str:
+    _check_length(sum(map(len, texts)))
+    return "".join(texts)
+
+
 def _replace(text: str, old: str, new: str) -> Any:
-    return text.replace(old, new) if old else UNDEFINED
+    if not old:
+        return UNDEFINED
+    if len(new) > len(old):
+        _check_length(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
 
 
 def _replicate(text: Any, count: Any) -> Any:
@@ -83,23 +101,9 @@ def _replicate(text: Any, count: Any) -> Any:
     return text * count if len(text) * count <= _LONGEST else UNDEFINED
 
 
-@lru_cache(maxsize=256)
-def _regex(pattern: str, modifiers: str) -> re.Pattern[str] | None:
-    flags = {"m": re.MULTILINE, "s": re.DOTALL, "i": re.IGNORECASE, "x": re.VERBOSE}
-    if not set(modifiers) <= flags.keys():
-        return None
-    chosen = re.NOFLAG
-    for modifier in modifiers:
-        chosen |= flags[modifier]
-    try:
-        return re.compile(pattern, chosen)
-    except (re.error, OverflowError, RecursionError):
-        return None
-
-
 def _regex_match(text: str, pattern: str, modifiers: str = "") -> Any:
-    regex = _regex(pattern, modifiers)
-    return UNDEFINED if regex is None else regex.search(text) is not None
+    regex = compiled(pattern, modifiers)
+    return UNDEFINED if regex is None else regex.found_in(text)
 
 
 def _parsed(*kinds: type) -> Function:
@@ -129,7 +133,10 @@ def to_string(value: Any) -> str:
 def _join(items: Any, separator: Any) -> Any:
     if type(items) is not list or type(separator) is not str:
         return UNDEFINED
-    return separator.join(items) if all(type(item) is str for item in items) else UNDEFINED
+    if not all(type(item) is str for item in items):
+        return UNDEFINED
+    _check_length(sum(map(len, items)) + len(separator) * len(items))
+    return separator.join(items)
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -141,7 +148,7 @@ def _text_function(compute: Callable[..., Any], least: int, most: int | None = N
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
-    "CONCAT": Function(_on_strings(lambda *texts: "".join(texts)), 2, None),
+    "CONCAT": Function(_on_strings(concatenated), 2, None),
     "CONTAINS": _matching(lambda text, part: part in text),
     "CONTAINS_ALL_CI": _containing(all, ignore_case=True),
     "CONTAINS_ALL_CS": _containing(all, ignore_case=False),

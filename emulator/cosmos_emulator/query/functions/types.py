@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from cosmos_emulator.query.values import UNDEFINED, is_number
+from cosmos_emulator.rids import item_number
 
 from .datetimes import read_datetime
 from .function import Function, fixed
@@ -21,6 +22,13 @@ def _iif(condition: Any, then: Any, otherwise: Any) -> Any:
     return then if condition is True else otherwise
 
 
+def _document_id(document: Any) -> Any:
+    """The number of a document in its container, as its rid has it."""
+    rid = document.get("_rid") if type(document) is dict else None
+    number = item_number(rid) if type(rid) is str else None
+    return UNDEFINED if number is None else number
+
+
 LAZY_FUNCTIONS: Final[dict[str, Function]] = {
     "IS_ARRAY": fixed(lambda value: type(value) is list, 1),
     "IS_BOOL": fixed(lambda value: type(value) is bool, 1),
@@ -34,4 +42,5 @@ LAZY_FUNCTIONS: Final[dict[str, Function]] = {
     "IS_PRIMITIVE": fixed(lambda value: value is None or type(value) in (bool, int, float, str), 1),
     "IS_STRING": fixed(lambda value: type(value) is str, 1),
     "IIF": fixed(_iif, 3),
+    "DOCUMENTID": fixed(_document_id, 1),
 }

@@ -1,15 +1,12 @@
-"""VectorDistance, and full text search by words."""
+"""VectorDistance."""
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from cosmos_emulator.query.values import UNDEFINED, is_number, number
 
 from .function import Function
-
-_WORD: Final = re.compile(r"\w+")
 
 
 def _cosine(a: list[float], b: list[float]) -> float:
@@ -50,34 +47,5 @@ def _is_vector(value: Any) -> bool:
     return type(value) is list and all(is_number(item) for item in value)
 
 
-def words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
-def occurrences(text: list[str], phrase: list[str]) -> int:
-    """How often the words of the phrase follow each other in the text."""
-    length = len(phrase)
-    return (
-        sum(text[at : at + length] == phrase for at in range(len(text) - length + 1))
-        if length
-        else 0
-    )
-
-
-def _full_text(combine: Callable[[Any], bool], most: int | None) -> Function:
-    def call(text: Any, *phrases: Any) -> Any:
-        if type(text) is not str or not all(type(phrase) is str for phrase in phrases):
-            return UNDEFINED
-        found = words(text)
-        return combine(occurrences(found, words(phrase)) > 0 for phrase in phrases)
-
-    return Function(call, 2, most)
-
-
-FUNCTIONS: Final[dict[str, Function]] = {
-    "FULLTEXTCONTAINS": _full_text(all, 2),
-    "FULLTEXTCONTAINSALL": _full_text(all, None),
-    "FULLTEXTCONTAINSANY": _full_text(any, None),
-}
 # Called with the name of the container's distance function before its own arguments.
 VECTOR_DISTANCE: Final = Function(_vector_distance, 2, 4)

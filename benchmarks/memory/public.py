@@ -1,0 +1,105 @@
+"""Public sets of conversations with questions, read from files that whoever measures has fetched.
+
+    LoCoMo        locomo10.json: ten conversations between two people, over months
+    LongMemEval   longmemeval_*.json: for each question a user's chats with an assistant
+
+Neither file is part of this repository. Conversations with an even number were used for tuning; the
+others are held out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+from google.genai import types
+
+from benchmarks.memory.material import APP, BEGINNING, HALVES, Question, User
+
+# The numbers of LoCoMo's file, in the words of its paper.
+LOCOMO_CATEGORIES = {
+    1: "multi-hop",
+    2: "temporal",
+    3: "open-domain",
+    4: "single-hop",
+    5: "adversarial",
+}
+
+
+def locomo(path: Path) -> list[User]:
+    """Questions whose evidence is not in the conversation are left out."""
+    return [_locomo_user(number, each) for number, each in enumerate(_json(path))]
+
+
+def _locomo_user(number: int, data: dict[str, Any]) -> User:
+    user = User(f"locomo-{number}", "english")
+    talk = data["conversation"]
+    numbers = sorted(int(name[8:]) for name in talk if re.fullmatch(r"session_\d+", name))
+    known: set[str] = set()
+    for each in numbers:
+        turns = [
+            (turn["dia_id"], turn["speaker"], turn["text"]) for turn in talk[f"session_{each}"]
+        ]
+        user.sessions.append(_session(user, each, turns))
+        known |= {name for name, _, _ in turns}
+    for asked in data["qa"]:
+        named = re.findall(r"D(\d+):0*(\d+)", " ".join(map(str, asked.get("evidence") or [])))
+        evidence = {f"D{session}:{turn}" for session, turn in named} & known
+        if evidence:
+            ids = frozenset(f"{user.user_id}/{each}" for each in evidence)
+            category = LOCOMO_CATEGORIES[asked["category"]]
+            half = HALVES[number % 2]
+            user.questions.append(Question(asked["question"], ids, half, "english", category))
+    return user
+
+
+def longmemeval(path: Path) -> list[User]:
+    """One user for each question, with the sessions of its haystack."""
+    return [
+        _longmemeval_user(number, each)
+        for number, each in enumerate(_json(path))
+        if not each["question_id"].endswith("_abs")
+    ]
+
+
+def _longmemeval_user(number: int, data: dict[str, Any]) -> User:
+    user = User(f"longmemeval-{number}", "english")
+    evidence: set[str] = set()
+    for at, turns in enumerate(data["haystack_sessions"]):
+        named = [
+            (f"{at}:{place}", turn["role"], turn["content"]) for place, turn in enumerate(turns)
+        ]
+        user.sessions.append(_session(user, at, named))
+        evidence |= {f"{at}:{place}" for place, turn in enumerate(turns) if turn.get("has_answer")}
+    if evidence:
+        ids = frozenset(f"{user.user_id}/{each}" for each in evidence)
+        category = data["question_type"]
+        half = HALVES[number % 2]
+        user.questions.append(Question(data["question"], ids, half, "english", category))
+    return user
+
+
+def _session(user: User, number: int, turns: Iterable[tuple[str, str, str]]) -> Session:
+    events = [
+        Event(
+            id=f"{user.user_id}/{name}",
+            author=author,
+            timestamp=BEGINNING + number * 86_400.0 + 30.0 * place,
+            content=types.Content(
+                role="user" if author == "user" else "model", parts=[types.Part(text=text)]
+            ),
+        )
+        for place, (name, author, text) in enumerate(turns)
+        if text.strip()
+    ]
+    session_id = f"{user.user_id}-{number}"
+    return Session(app_name=APP, user_id=user.user_id, id=session_id, events=events)
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))

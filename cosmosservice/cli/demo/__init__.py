@@ -1,0 +1,1 @@
+"""`cosmosservice demo`: a conversation that grows, and what happens to it."""

@@ -1,0 +1,1 @@
+"""What `cosmosservice selftest` proves on a user's own account."""

@@ -1,0 +1,39 @@
+"""A process that appends events to a session: python -m cosmosservice.selftest.writer
+
+Reads one line of JSON (app_name, user_id, session_id, author, count), and prints the id of every
+event that was acknowledged. Another process may kill it at any moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from google.adk.events import Event, EventActions
+
+from cosmosservice.cosmos_session_service import CosmosSessionService
+from cosmosservice.errors import StaleSessionError
+
+
+async def write(work: dict[str, Any]) -> None:
+    author, count = work.pop("author"), work.pop("count")
+    service = CosmosSessionService()
+    session = await service.get_session(**work)
+    for number in range(count):
+        actions = EventActions(state_delta={author: number, f"user:{author}": number})
+        event = Event(author=author, actions=actions)
+        while True:
+            assert session is not None
+            try:
+                await service.append_event(session, event)
+                break
+            except StaleSessionError:  # another process was faster: read, and try again
+                session = await service.get_session(**work)
+        print(event.id, flush=True)
+    await service.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(write(json.loads(sys.stdin.readline())))

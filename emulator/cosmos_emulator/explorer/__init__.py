@@ -1,0 +1,1 @@
+"""The data page: databases, containers, documents and a query box, at ``/_explorer``."""
