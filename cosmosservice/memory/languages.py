@@ -7,6 +7,7 @@ only function words count as stop words.
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
@@ -93,9 +94,19 @@ def language_of(words: Iterable[str]) -> str:
     return DEFAULT if not certain or DEFAULT in found else found[0]
 
 
-@cache
-def _stemmer(language: str) -> Any:
-    return snowballstemmer.stemmer(language)
+class _Stemmers(threading.local):
+    """The stemmers of a thread: each keeps the word that it is working on."""
+
+    def __init__(self) -> None:
+        self._by_language: dict[str, Any] = {}
+
+    def of(self, language: str) -> Any:
+        if language not in self._by_language:
+            self._by_language[language] = snowballstemmer.stemmer(language)
+        return self._by_language[language]
+
+
+_STEMMERS: Final = _Stemmers()
 
 
 @lru_cache(maxsize=100_000)
@@ -107,4 +118,4 @@ def stem(word: str, language: str) -> str:
         language = _OF_SCRIPT.get(script, language)
     if language not in snowballstemmer.algorithms():
         return word
-    return str(_stemmer(language).stemWord(word))
+    return str(_STEMMERS.of(language).stemWord(word))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cosmosservice.memory.languages import stem
 from cosmosservice.memory.words import names_of, terms_of, words_of
 
 
@@ -76,3 +80,22 @@ def test_case_and_composition_do_not_matter(text):
 
     composed = words_of(unicodedata.normalize("NFC", text))
     assert composed == words_of(unicodedata.normalize("NFD", text))
+
+
+def test_words_are_stemmed_by_several_threads_at_once():
+    """A stemmer keeps the word that it is working on. Services have a thread each."""
+    words = [f"{begin}{end}" for begin in "abcdefghkl" for end in ("iveness", "ational", "ings")]
+    stem.cache_clear()
+    alone = [stem(word, "english") for word in words]
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+
+            def stem_all(_: int) -> list[str]:
+                return [stem.__wrapped__(word, "english") for word in words]
+
+            found = list(threads.map(stem_all, range(40)))
+    finally:
+        sys.setswitchinterval(switching)
+    assert found == [alone] * 40
