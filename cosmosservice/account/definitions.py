@@ -68,8 +68,8 @@ class ContainerDefinition:
         paths = list(key.get("paths", []))
         if paths != [self.partition_key]:
             return ", ".join(paths) or "(none)"
-        # Version 1 tells values apart by their first 101 bytes only.
-        return f"{paths[0]} of version 1" if key.get("version") == 1 else None
+        # Version 1 tells values apart by their first 101 bytes only. Cosmos DB does not write it.
+        return f"{paths[0]} of version 1" if key.get("version", 1) == 1 else None
 
     def advice(self, properties: Mapping[str, Any]) -> list[str]:
         """The differences from this definition with which the service still works: one sentence

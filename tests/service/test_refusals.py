@@ -78,10 +78,14 @@ def test_the_text_is_found_among_errors():
     assert quoted(body) == quoted(f"(Forbidden) Message: {errors}\nCode: x") == "It is closed."
 
 
-async def test_a_container_of_partition_key_version_1_is_refused(emulator):
+@pytest.mark.parametrize("written", [True, False])
+async def test_a_container_of_partition_key_version_1_is_refused(emulator, written):
+    """Cosmos DB writes the version of a partition key only from 2 on."""
+    key = PartitionKey("/user_id", version=1)
+    if not written:
+        del key["version"]
     with raw_client(emulator) as client:
-        database = client.create_database("adk")
-        database.create_container("sessions", PartitionKey("/user_id", version=1))
+        client.create_database("adk").create_container("sessions", key)
     service = CosmosSessionService.embedded(emulator)
     with pytest.raises(ContainerMismatchError, match="/user_id of version 1"):
         await service.create_session(app_name="app", user_id="ada")
