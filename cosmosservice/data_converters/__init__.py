@@ -1,7 +1,7 @@
 """ADK's objects as JSON documents and back, without loss."""
 
-from .classes import register_classes
-from .events import (
+from cosmosservice.data_converters.classes import register_classes
+from cosmosservice.data_converters.events import (
     ENVELOPE,
     UNREADABLE,
     event_time,
@@ -9,8 +9,13 @@ from .events import (
     fields_to_event,
     same_event,
 )
-from .text import from_json, to_json, wire_size
-from .values import decode_state, decode_value, encode_state, encode_value
+from cosmosservice.data_converters.text import from_json, to_json, wire_size
+from cosmosservice.data_converters.values import (
+    decode_state,
+    decode_value,
+    encode_state,
+    encode_value,
+)
 
 __all__ = [
     "ENVELOPE",

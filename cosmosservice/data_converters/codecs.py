@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .scalars import ENCODERS, decode_bytes, encode_bytes, encode_real
-from .tags import CLASS, decode_key, encode_key, tag_of
+from cosmosservice.data_converters.scalars import ENCODERS, decode_bytes, encode_bytes, encode_real
+from cosmosservice.data_converters.tags import CLASS, decode_key, encode_key, tag_of
 
 Child = Callable[[Any], Any]
 Encode = Callable[[Any, Child], Any]

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
-from .text import to_json
+from cosmosservice.data_converters.text import to_json
 
 Child = Callable[[Any], Any]
 

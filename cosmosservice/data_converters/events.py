@@ -8,13 +8,20 @@ from typing import Any
 
 from google.adk.events.event import Event
 
-from .classes import class_named, full_name, is_set_up
-from .codecs import Child
-from .lenient import validated
-from .models import Decoders, plan
-from .tags import CLASS
-from .text import from_json, to_json
-from .values import Lost, decode_dict, decode_value, decoder, encoder, warn_of
+from cosmosservice.data_converters.classes import class_named, full_name, is_set_up
+from cosmosservice.data_converters.codecs import Child
+from cosmosservice.data_converters.lenient import validated
+from cosmosservice.data_converters.models import Decoders, plan
+from cosmosservice.data_converters.tags import CLASS
+from cosmosservice.data_converters.text import from_json, to_json
+from cosmosservice.data_converters.values import (
+    Lost,
+    decode_dict,
+    decode_value,
+    decoder,
+    encoder,
+    warn_of,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from typing import Any
 from google.adk.events.event import Event
 from pydantic import BaseModel, ConfigDict
 
-from . import fields_to_event, from_json
-from .classes import event_subclasses
-from .tags import CLASS
+from cosmosservice.data_converters import fields_to_event, from_json
+from cosmosservice.data_converters.classes import event_subclasses
+from cosmosservice.data_converters.tags import CLASS
 
 _RAW = "_raw"
 _WITHOUT_DECODING = {_RAW, "id", "timestamp"}

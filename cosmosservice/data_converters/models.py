@@ -13,9 +13,18 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from .classes import is_set_up
-from .codecs import Child, Codec, Decode, Encode, Mismatch, codec, json_type, odd
-from .tags import CLASS, decode_key, encode_key, escape_key, tag_of
+from cosmosservice.data_converters.classes import is_set_up
+from cosmosservice.data_converters.codecs import (
+    Child,
+    Codec,
+    Decode,
+    Encode,
+    Mismatch,
+    codec,
+    json_type,
+    odd,
+)
+from cosmosservice.data_converters.tags import CLASS, decode_key, encode_key, escape_key, tag_of
 
 # By key: the name, how to decode, and the type of JSON that stays as it is.
 Decoders = dict[str, tuple[str, Decode, type | None]]

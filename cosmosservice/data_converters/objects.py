@@ -20,9 +20,9 @@ from typing import Any, cast
 
 from pydantic import BaseModel, PlainSerializer, WrapSerializer
 
-from .classes import class_named, full_name, is_named_tuple, is_set_up
-from .lenient import validated
-from .tags import CLASS, encode_key, escape_key
+from cosmosservice.data_converters.classes import class_named, full_name, is_named_tuple, is_set_up
+from cosmosservice.data_converters.lenient import validated
+from cosmosservice.data_converters.tags import CLASS, encode_key, escape_key
 
 Child = Callable[[Any], Any]
 

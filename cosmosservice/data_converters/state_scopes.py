@@ -8,11 +8,15 @@ from typing import Any
 
 from google.adk.sessions.state import State
 
+from cosmosservice.data_converters.tags import encode_key
+from cosmosservice.data_converters.values import (
+    decode_state,
+    decode_state_key,
+    encode_state,
+    encode_value,
+)
 from cosmosservice.errors import InvalidStateError
 from cosmosservice.scopes import Pair
-
-from .tags import encode_key
-from .values import decode_state, decode_state_key, encode_state, encode_value
 
 Document = dict[str, Any]
 

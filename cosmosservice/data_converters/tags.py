@@ -9,8 +9,8 @@ documents give the document of the merged state.
 from collections.abc import Callable
 from typing import Any
 
-from .scalars import well_formed
-from .text import from_json, to_json
+from cosmosservice.data_converters.scalars import well_formed
+from cosmosservice.data_converters.text import from_json, to_json
 
 CLASS = "$class"  # among the fields of a model: its class, if the context does not tell it
 _ESCAPED = "$:"

@@ -21,15 +21,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .classes import class_named, follows_schema, full_name, is_set_up
-from .codecs import Child
-from .containers import BUILDERS, CONTAINERS
-from .lenient import validated
-from .models import plan
-from .objects import PRIVATE, NotAnObject, encode_object, restore_object, restore_value
-from .scalars import DECODERS, ENCODERS
-from .simple import simplified
-from .tags import CLASS, decode_key, encode_key, tag_of
+from cosmosservice.data_converters.classes import class_named, follows_schema, full_name, is_set_up
+from cosmosservice.data_converters.codecs import Child
+from cosmosservice.data_converters.containers import BUILDERS, CONTAINERS
+from cosmosservice.data_converters.lenient import validated
+from cosmosservice.data_converters.models import plan
+from cosmosservice.data_converters.objects import (
+    PRIVATE,
+    NotAnObject,
+    encode_object,
+    restore_object,
+    restore_value,
+)
+from cosmosservice.data_converters.scalars import DECODERS, ENCODERS
+from cosmosservice.data_converters.simple import simplified
+from cosmosservice.data_converters.tags import CLASS, decode_key, encode_key, tag_of
 
 logger = logging.getLogger(__name__)
 

@@ -2,10 +2,10 @@
 
     python emulator/conformance [file …] [-k expression] [--jobs 2]
 
-Fetches the source distribution of the azure-cosmos that is installed into ``.conformance/``, starts
-``python -m cosmos_emulator``, and prints what passed, file by file: the tests that talked to the
+Fetches the source distribution of the azure-cosmos that is installed into `.conformance/`, starts
+`python -m cosmos_emulator`, and prints what passed, file by file: the tests that talked to the
 server apart from those that did not. The failures with their reasons go to
-``.conformance/failures.txt``.
+`.conformance/failures.txt`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ HEAD = ["| suite | passed | measured with |", "|---|---|---|"]
 
 
 def write(rows: dict[str, tuple[int, int, str]]) -> None:
-    """``rows``: by suite how many tests passed, of how many, and with what it was measured."""
+    """`rows`: by suite how many tests passed, of how many, and with what it was measured."""
     text = README.read_text("utf-8")
     before, _, rest = text.partition(START)
     table, _, after = rest.partition(END)

@@ -2,9 +2,9 @@
 
     python emulator/conformance/javascript.py CHECKOUT [spec …] [--partitions 4]
 
-CHECKOUT is a work tree of azure-sdk-for-js. Its ``sdk/cosmosdb/cosmos`` is copied to
-``.conformance/js``, where npm installs what it needs, and vitest runs ``test/public``. The failures
-with their reasons go to ``.conformance/failures-js-<partitions>.txt``.
+CHECKOUT is a work tree of azure-sdk-for-js. Its `sdk/cosmosdb/cosmos` is copied to
+`.conformance/js`, where npm installs what it needs, and vitest runs `test/public`. The failures
+with their reasons go to `.conformance/failures-js-<partitions>.txt`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python emulator/conformance/recordings.py CHECKOUT
 
-CHECKOUT is a work tree of xo/dbimp. Its ``testdata/cosmos`` has 248 exchanges that were recorded on
-an account, and the same 248 on the container ``vnext-EN20260907``. Each request is sent as it was
+CHECKOUT is a work tree of xo/dbimp. Its `testdata/cosmos` has 248 exchanges that were recorded on
+an account, and the same 248 on the container `vnext-EN20260907`. Each request is sent as it was
 recorded, with a signature of today, at the recorded pace of the server's clock, and with the
 continuations and etags of this emulator. An answer is alike if status, sub-status, the headers that
 clients use, the error code and the documents without what a server makes up are the same. What

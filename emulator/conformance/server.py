@@ -1,4 +1,4 @@
-"""The server that the suites talk to: ``python -m cosmos_emulator`` with TLS."""
+"""The server that the suites talk to: `python -m cosmos_emulator` with TLS."""
 
 from __future__ import annotations
 

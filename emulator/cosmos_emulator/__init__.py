@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .version import __version__
+from cosmos_emulator.version import __version__
 
 if TYPE_CHECKING:
-    from .auth import EMULATOR_KEY
-    from .clock import Clock
-    from .emulator import Emulator
-    from .errors import ForeignFile, StorageError
-    from .faults import Faults
-    from .replicas import Replicas
-    from .requests_log import RequestLog, RequestRecord
+    from cosmos_emulator.auth import EMULATOR_KEY
+    from cosmos_emulator.clock import Clock
+    from cosmos_emulator.emulator import Emulator
+    from cosmos_emulator.errors import ForeignFile, StorageError
+    from cosmos_emulator.faults import Faults
+    from cosmos_emulator.replicas import Replicas
+    from cosmos_emulator.requests_log import RequestLog, RequestRecord
 
 __all__ = [
     "EMULATOR_KEY",

@@ -1,4 +1,4 @@
-"""``python -m cosmos_emulator``: serve an emulator over HTTP until Ctrl-C."""
+"""`python -m cosmos_emulator`: serve an emulator over HTTP until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import ssl
 import sys
 from collections.abc import Callable
 
-from .auth import EMULATOR_KEY, LOOPBACK
-from .emulator import Emulator
-from .errors import StorageError
-from .replicas import Lag, Replicas
+from cosmos_emulator.auth import EMULATOR_KEY, LOOPBACK
+from cosmos_emulator.emulator import Emulator
+from cosmos_emulator.errors import StorageError
+from cosmos_emulator.replicas import Lag, Replicas
 
 
 def announce(endpoint: str, key: str) -> None:
@@ -29,7 +29,7 @@ def main(name: str = "cosmos-emulator", announce: Callable[[str, str], None] = a
             "default one is public; --public-key uses it all the same"
         )
     try:
-        from .server import PortInUse
+        from cosmos_emulator.server import PortInUse
     except ModuleNotFoundError as missing:  # installed without the extra "server"
         sys.exit(f"{name}: {missing}")
     try:
@@ -142,8 +142,8 @@ async def _serve(
     tls: ssl.SSLContext | None,
     announce: Callable[[str, str], None],
 ) -> None:
-    from .explorer.pages import Explorer
-    from .server import Server
+    from cosmos_emulator.explorer.pages import Explorer
+    from cosmos_emulator.server import Server
 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from .messages import Request, Response
-from .query.deadline import Deadline
+from cosmos_emulator.messages import Request, Response
+from cosmos_emulator.query.deadline import Deadline
 
 BRIEF: Final = 0.02  # seconds of the processor
 LONG_TEXT: Final = 4096  # characters: a longer query takes a while before its first row

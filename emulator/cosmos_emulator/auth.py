@@ -12,10 +12,10 @@ from email.utils import formatdate, parsedate_to_datetime
 from functools import lru_cache
 from urllib.parse import unquote
 
-from .clock import Clock
-from .errors import Forbidden, Unauthorized
-from .messages import Request
-from .permissions import ResourceTokens
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.errors import Forbidden, Unauthorized
+from cosmos_emulator.messages import Request
+from cosmos_emulator.permissions import ResourceTokens
 
 # The key of Microsoft's emulators: public, the same everywhere.
 EMULATOR_KEY = (
@@ -47,7 +47,7 @@ def secret(key: str) -> bytes:
 
 
 class Authenticator:
-    """Checks the ``authorization`` header of requests against one master key."""
+    """Checks the `authorization` header of requests against one master key."""
 
     def __init__(self, secret: bytes, tokens: ResourceTokens, clock: Clock) -> None:
         self._secret = secret

@@ -1,7 +1,7 @@
 """Batches of up to 100 operations: transactional ones on one partition, and bulk requests.
 
 A transactional batch is applied as a whole or not at all. The operations of a bulk request
-(``batch-atomic: False``) stand alone: each is applied or refused. A bulk request is sent to a
+(`batch-atomic: False`) stand alone: each is applied or refused. A bulk request is sent to a
 range, and each operation names its partition key; or to one partition, as a batch is.
 """
 
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import patch
-from .containers import Container
-from .documents import loads
-from .errors import BadRequest, CosmosError, NotModified, RangeGone
-from .items import Conditions, Items, Outcome
-from .messages import Document
-from .ranges import Range
+from cosmos_emulator import patch
+from cosmos_emulator.containers import Container
+from cosmos_emulator.documents import loads
+from cosmos_emulator.errors import BadRequest, CosmosError, NotModified, RangeGone
+from cosmos_emulator.items import Conditions, Items, Outcome
+from cosmos_emulator.messages import Document
+from cosmos_emulator.ranges import Range
 
 MAX_OPERATIONS = 100
 
@@ -37,7 +37,7 @@ class BatchFailed(Exception):
 def run(
     items: Items, key: str, operations: Any, holds: Holds, *, minimal: bool = False
 ) -> tuple[list[Document], int]:
-    """Apply all operations in order; returns their results and the last LSN. ``minimal``: the
+    """Applies all operations in order; returns their results and the last LSN. `minimal`: the
     documents that were written are not returned."""
     results: list[Document] = []
     lsn = 0
@@ -57,7 +57,7 @@ def run(
 
 
 class Bulk:
-    """A bulk request to one range of a container, or to one partition (``key``)."""
+    """A bulk request to one range of a container, or to one partition (`key`)."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Bulk:
     def run(
         self, operations: Any, *, stops: bool, minimal: bool = False
     ) -> tuple[list[Document], int]:
-        """The results in order, and the last LSN. ``stops``: an error ends the request, and the
+        """The results in order, and the last LSN. `stops`: an error ends the request, and the
         operations after it are not tried."""
         results: list[Document] = []
         lsn = 0

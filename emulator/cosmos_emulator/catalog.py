@@ -6,14 +6,14 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from . import policies, query, rids
-from .clock import Clock
-from .containers import Container, complete, retention_of
-from .documents import SYSTEM_PROPERTIES, check_name, dumps
-from .errors import BadRequest, Conflict, Forbidden, NotFound, PreconditionFailed
-from .messages import Document, Request
-from .rules import Rules
-from .storage import MANY, Storage
+from cosmos_emulator import policies, query, rids
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.containers import Container, complete, retention_of
+from cosmos_emulator.documents import SYSTEM_PROPERTIES, check_name, dumps
+from cosmos_emulator.errors import BadRequest, Conflict, Forbidden, NotFound, PreconditionFailed
+from cosmos_emulator.messages import Document, Request
+from cosmos_emulator.rules import Rules
+from cosmos_emulator.storage import MANY, Storage
 
 # The name of each kind of resource in a feed, and the links in its body.
 FEEDS = {
@@ -69,7 +69,7 @@ class Catalog:
         storage.on_foreign_change(self._containers.clear)
 
     def find(self, kind: str, parent: Resource | None, name: str) -> Resource:
-        """A resource by id, or by rid as in ``_self`` links."""
+        """A resource by id, or by rid as in `_self` links."""
         with self._storage.reading() as connection:
             row = connection.execute(
                 "SELECT rid, body FROM resources WHERE kind = ? AND parent = ? "
@@ -131,7 +131,7 @@ class Catalog:
         *,
         shared: bool = False,
     ) -> Resource:
-        """``shared``: a container that uses the throughput of its database."""
+        """`shared`: a container that uses the throughput of its database."""
         check_name(definition.get("id"))
         definition = _without_system_properties(definition)
         if kind == "colls":
@@ -240,7 +240,7 @@ class Catalog:
         return Resource(old.kind, old.rid, old.self_link, body)
 
     def delete(self, resource: Resource, if_match: str | None = None) -> None:
-        """Delete a resource and everything that belongs to it."""
+        """Deletes a resource and everything that belongs to it."""
         with self._storage.writing(frees=True) as connection:
             _check_match(resource, if_match)
             self._delete(connection, resource.kind, resource.rid)
@@ -270,7 +270,7 @@ class Catalog:
         return [json.loads(body) for (body,) in rows]
 
     def add_offer(self, resource: Resource, content: Document) -> None:
-        """Record the throughput that a database or a container was created with."""
+        """Records the throughput that a database or a container was created with."""
         definition = {
             "id": f"offer of {resource.rid}",
             "offerVersion": "V2",

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import charges
-from .catalog import FEEDS, Catalog, Resource
-from .documents import check_id, check_size, dumps, load_object
-from .errors import BadRequest, CosmosError, CrossPartitionDisabled, NotAllowed, NotFound
-from .messages import JSON, Document, Request, Response
-from .permissions import ResourceTokens, check_definition
-from .query_routes import check_length, connection_for, crosses, query_spec, run_page
-from .ranges import count_for
-from .sources import TableSource
-from .storage import Storage
-from .throughput import maximum
+from cosmos_emulator import charges
+from cosmos_emulator.catalog import FEEDS, Catalog, Resource
+from cosmos_emulator.documents import check_id, check_size, dumps, load_object
+from cosmos_emulator.errors import (
+    BadRequest,
+    CosmosError,
+    CrossPartitionDisabled,
+    NotAllowed,
+    NotFound,
+)
+from cosmos_emulator.messages import JSON, Document, Request, Response
+from cosmos_emulator.permissions import ResourceTokens, check_definition
+from cosmos_emulator.query_routes import check_length, connection_for, crosses, query_spec, run_page
+from cosmos_emulator.ranges import count_for
+from cosmos_emulator.sources import TableSource
+from cosmos_emulator.storage import Storage
+from cosmos_emulator.throughput import maximum
 
 DEFAULT_THROUGHPUT = 400
 HIERARCHICAL = "2020-07-15"  # the API version of SDKs that know hierarchical partition keys
@@ -30,7 +36,7 @@ _PLACES = {
 
 
 class CatalogRoutes:
-    """``/dbs``, ``/dbs/…/colls``, ``/offers`` and similar paths."""
+    """`/dbs`, `/dbs/…/colls`, `/offers` and similar paths."""
 
     def __init__(
         self, storage: Storage, catalog: Catalog, tokens: ResourceTokens, serverless: bool

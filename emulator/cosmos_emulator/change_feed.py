@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from .containers import Container
-from .errors import BadRequest
-from .snapshots import Snapshot
+from cosmos_emulator.containers import Container
+from cosmos_emulator.errors import BadRequest
+from cosmos_emulator.snapshots import Snapshot
 
 DEFAULT_PAGE = 100
 MAX_BYTES = 4 * 1024 * 1024
@@ -31,7 +31,7 @@ def read(
     headers: dict[str, str],
     snapshot: Snapshot,
 ) -> FeedPage:
-    """One page after the position in ``If-None-Match``; its etag is the next position."""
+    """One page after the position in `If-None-Match`; its etag is the next position."""
     newest = snapshot.version
     if newest is None:
         (newest,) = connection.execute(
@@ -74,7 +74,7 @@ class FeedReader:
         values: list[Any],
         snapshot: Snapshot,
     ) -> Iterator[Any]:
-        """The rows of the key or the range that was asked for; ``query`` has a place for WHERE."""
+        """The rows of the key or the range that was asked for; `query` has a place for WHERE."""
         if snapshot.key is not None:
             conditions.append("pk = ?")
             values.append(snapshot.key)

@@ -1,6 +1,6 @@
 """All versions and deletes: every change of the items of a container, for a while.
 
-A container whose ``changeFeedPolicy`` names a retention has a table ``changes_<n>``. Each create,
+A container whose `changeFeedPolicy` names a retention has a table `changes_<n>`. Each create,
 replace and delete is a row, written in the transaction that makes the change. Rows older than the
 retention are removed, but for the newest of them: it tells how far back the feed can be read.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from .change_feed import FeedPage, FeedReader, timestamp
-from .containers import Container
-from .documents import dumps, loads, value_at
-from .errors import BadRequest
-from .snapshots import Snapshot
+from cosmos_emulator.change_feed import FeedPage, FeedReader, timestamp
+from cosmos_emulator.containers import Container
+from cosmos_emulator.documents import dumps, loads, value_at
+from cosmos_emulator.errors import BadRequest
+from cosmos_emulator.snapshots import Snapshot
 
 FEED = "full-fidelity feed"
 
@@ -41,7 +41,7 @@ class ChangeLog:
         self._copy("replace", f"seq = {seq}", version, "lsn", str(previous_lsn))
 
     def removed(self, where: str, values: list[Any], version: int, lsn: int, expired: bool) -> None:
-        """Call it before the items are removed."""
+        """To be called before the items are removed."""
         self._copy("delete", where, version, str(lsn), "lsn", values, expired=expired)
 
     def lsn_of(self, seq: int) -> int:
@@ -69,7 +69,7 @@ class ChangeLog:
         )
 
     def forget(self) -> None:
-        """Remove what is older than the retention."""
+        """Removes what is older than the retention."""
         table, since = f"changes_{self._number}", self._now - self._retention
         self._connection.execute(
             f"DELETE FROM {table} WHERE at < {since} AND position < "
@@ -84,7 +84,7 @@ def read(
     headers: dict[str, str],
     snapshot: Snapshot,
 ) -> FeedPage:
-    """One page of changes after the position in ``If-None-Match``."""
+    """One page of changes after the position in `If-None-Match`."""
     retention = container.retention
     if retention is None:
         raise BadRequest(

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from itertools import zip_longest
 from typing import Any
 
-from .documents import UNDEFINED, path_parts
+from cosmos_emulator.documents import UNDEFINED, path_parts
 
 TERM = 4 / 21
 
@@ -81,7 +81,7 @@ class IndexedTerms:
         for name, include in (("includedPaths", True), ("excludedPaths", False)):
             for entry in policy.get(name, []):
                 self._add(entry["path"], include)
-        # The service indexes ``id`` and ``_ts`` whatever the policy says.
+        # The service indexes `id` and `_ts` whatever the policy says.
         id_is_counted = _leaf(self._tree.get("id", _LEAF), self._tree.get("*", False))
         self._system = _TIMESTAMP + (0 if id_is_counted else 2)
 
@@ -95,7 +95,7 @@ class IndexedTerms:
         node["*" if below else "?"] = include
 
     def includes(self, path: tuple[str, ...]) -> bool:
-        """Whether the value at a path is indexed. ``id`` and ``_ts`` always are."""
+        """Whether the value at a path is indexed. `id` and `_ts` always are."""
         if self._off:
             return False
         if path in (("id",), ("_ts",)):
@@ -116,11 +116,11 @@ class IndexedTerms:
 
 
 _LEAF: dict[str, Any] = {}
-_TIMESTAMP = 1  # the term of ``_ts``, which every write changes
+_TIMESTAMP = 1  # the term of `_ts`, which every write changes
 
 
 def _count(value: Any, node: dict[str, Any], inherited: bool, *, root: bool = False) -> int:
-    """Terms under a value; ``inherited`` is the setting of the nearest ``*`` above it."""
+    """Terms under a value; `inherited` is the setting of the nearest `*` above it."""
     if not value or not isinstance(value, (dict, list)):
         return 2 * _leaf(node, inherited)
     inherited = node.get("*", inherited)

@@ -20,7 +20,7 @@ class Clock:
         return self._offset
 
     def now(self) -> int:
-        """Whole seconds since 1970, as in ``_ts`` and ``Date``."""
+        """Whole seconds since 1970, as in `_ts` and `Date`."""
         return int((self._frozen[0] if self._frozen else time.time()) + self._offset)
 
     @property
@@ -34,16 +34,16 @@ class Clock:
         return (self._frozen[1] if self._frozen else time.monotonic()) + self._advanced
 
     def freeze(self) -> None:
-        """Stop the clock: from now on time passes only by ``advance``. A simulation of hours then
+        """Stops the clock: from now on time passes only by `advance`. A simulation of hours then
         takes as long as its requests, and gives the same figures on any machine."""
         self._frozen = time.time(), time.monotonic()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; with a negative number, set the clock back."""
+        """Lets time pass; with a negative number, sets the clock back."""
         self._offset += seconds
         self._advanced += max(0.0, seconds)
 
     def set_offset(self, seconds: float) -> None:
-        """Set the clock this many seconds ahead of this machine, or behind it if negative. No time
+        """Sets the clock this many seconds ahead of this machine, or behind it if negative. No time
         passes, so replicas do not catch up."""
         self._offset = self._skew = seconds

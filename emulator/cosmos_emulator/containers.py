@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .charges import IndexedTerms
-from .documents import path_parts
-from .errors import BadRequest, RangeGone
-from .messages import Document
-from .partition_keys import PartitionKeys
-from .ranges import Range, overlapping, split
+from cosmos_emulator.charges import IndexedTerms
+from cosmos_emulator.documents import path_parts
+from cosmos_emulator.errors import BadRequest, RangeGone
+from cosmos_emulator.messages import Document
+from cosmos_emulator.partition_keys import PartitionKeys
+from cosmos_emulator.ranges import Range, overlapping, split
 
 MAX_UNIQUE_KEYS = 10
 MAX_UNIQUE_PATHS = 16
@@ -108,7 +108,7 @@ class Container:
         lsns: dict[str, int] | None = None,
     ) -> dict[str, str]:
         """Headers that tell the SDK how far it has read the container, or the requested part.
-        ``lsns`` is by range, for those that have not reached ``lsn``."""
+        `lsns` is by range, for those that have not reached `lsn`."""
         ranges = self.ranges_of(key, epk_range)
         if lsns is None:
             token = ",".join([f"{found.id}:-1#{lsn}" for found in ranges])
@@ -148,7 +148,7 @@ def retention_of(definition: Document) -> int | None:
 
 
 def complete(definition: Document) -> Document:
-    """Check a definition as it comes from a client, and add the service's defaults."""
+    """Checks a definition as it comes from a client, and adds the service's defaults."""
     done = dict(definition)
     if "partitionKey" not in done:
         raise BadRequest("A container should have a partition key.")
@@ -207,7 +207,7 @@ def _check_paths(entries: Any, name: str) -> None:
 
 
 def _complete_paths(policy: Document) -> None:
-    """The root must be included or excluded; ``_etag`` is never indexed."""
+    """The root must be included or excluded; `_etag` is never indexed."""
     paths = {entry["path"] for name in ("includedPaths", "excludedPaths") for entry in policy[name]}
     if "/*" not in paths and "/" not in paths:
         raise BadRequest(

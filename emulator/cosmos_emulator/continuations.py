@@ -1,6 +1,6 @@
 """Where a query that asks one range after the other goes on.
 
-As the service writes it: ``{"token":…,"range":{"min":"","max":"FF"}}``. If the range was split
+As the service writes it: `{"token":…,"range":{"min":"","max":"FF"}}`. If the range was split
 since, a list of them, one for each new range: all of them go on from the same place.
 """
 
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .documents import dumps, loads
-from .errors import BadRequest
-from .partition_keys import MAX_EPK
-from .ranges import Range, overlapping
+from cosmos_emulator.documents import dumps, loads
+from cosmos_emulator.errors import BadRequest
+from cosmos_emulator.partition_keys import MAX_EPK
+from cosmos_emulator.ranges import Range, overlapping
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A range to ask, from ``token`` on."""
+    """A range to ask, from `token` on."""
 
     token: str | None
     low: str = ""
@@ -26,7 +26,7 @@ class Step:
 
 
 def read(text: str | None, ranges: tuple[Range, ...] | None) -> list[Step]:
-    """What is to be asked next, the first of them now. ``ranges`` is None for a query that is
+    """What is to be asked next, the first of them now. `ranges` is None for a query that is
     asked once, about all of them."""
     if text is None:
         return [Step(None)] if ranges is None else [Step(None, ranges[0].low, ranges[0].high)]
@@ -44,7 +44,7 @@ def read(text: str | None, ranges: tuple[Range, ...] | None) -> list[Step]:
 
 
 def after(steps: Sequence[Step], token: str | None, ranges: tuple[Range, ...] | None) -> str | None:
-    """The continuation after a page of the first step that ended at ``token``, None: with it."""
+    """The continuation after a page of the first step that ended at `token`, None: with it."""
     first, *rest = steps
     if token is not None:
         return _text([Step(token, first.low, first.high), *rest])

@@ -7,8 +7,8 @@ import math
 import re
 from typing import Any
 
-from .errors import BadRequest, TooLarge
-from .messages import Document, Request
+from cosmos_emulator.errors import BadRequest, TooLarge
+from cosmos_emulator.messages import Document, Request
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_DEPTH = 128
@@ -52,7 +52,7 @@ dumps = _encoder.encode
 
 
 def loads(body: bytes | str) -> Any:
-    """Parse a request body, or answer 400. Half of a surrogate pair becomes U+FFFD."""
+    """Parses a request body, or answers 400. Half of a surrogate pair becomes U+FFFD."""
     try:
         text = body if isinstance(body, str) else body.decode("utf-8-sig")
         value = _decoder.decode(text)
@@ -145,7 +145,7 @@ def check_depth(document: Document) -> None:
 
 
 def path_parts(path: str) -> tuple[str, ...]:
-    """Split a path such as ``/a/"b c"/d`` into its parts."""
+    """Splits a path such as `/a/"b c"/d` into its parts."""
     parts: list[str] = []
     rest = path
     while rest:

@@ -10,20 +10,20 @@ import time
 from collections.abc import Awaitable, Collection, Generator
 from typing import TYPE_CHECKING, Any
 
-from .aside import Aside, TakesLong
-from .auth import EMULATOR_KEY
-from .clock import Clock
-from .faults import ConnectionDropped, Faults
-from .gateway import Gateway
-from .likeness import Handle, Likeness, parse
-from .messages import Flaw, Request, Response
-from .replicas import Replicas
-from .requests_log import RequestLog
-from .rules import DEFAULT_CAPABILITIES, Rules
-from .storage import Storage
+from cosmos_emulator.aside import Aside, TakesLong
+from cosmos_emulator.auth import EMULATOR_KEY
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.faults import ConnectionDropped, Faults
+from cosmos_emulator.gateway import Gateway
+from cosmos_emulator.likeness import Handle, Likeness, parse
+from cosmos_emulator.messages import Flaw, Request, Response
+from cosmos_emulator.replicas import Replicas
+from cosmos_emulator.requests_log import RequestLog
+from cosmos_emulator.rules import DEFAULT_CAPABILITIES, Rules
+from cosmos_emulator.storage import Storage
 
 if TYPE_CHECKING:
-    from .transports import EmulatorAsyncTransport, EmulatorTransport
+    from cosmos_emulator.transports import EmulatorAsyncTransport, EmulatorTransport
 
 # https, because the SDK sends Entra ID tokens only over https; in process nothing is encrypted.
 # Each emulator has its own name, because the SDK caches the ranges of an endpoint for all clients
@@ -39,13 +39,13 @@ class Emulator:
     """A Cosmos DB account in this process, in a file or in memory.
 
     One object may serve several threads and several event loops at once. A new container gets at
-    least ``partitions`` physical partitions, whose answers a client has to merge. With
-    ``enforce_throughput`` each of them answers 429 beyond its share of the RU/s.
-    ``like="vnext"`` behaves as Microsoft's public container (likeness.py).
+    least `partitions` physical partitions, whose answers a client has to merge. With
+    `enforce_throughput` each of them answers 429 beyond its share of the RU/s.
+    `like="vnext"` behaves as Microsoft's public container (likeness.py).
 
-    What Azure refuses is refused. ``lenient=True`` answers queries that a client has to merge as
-    long as a container has one physical partition. ``capabilities`` are those of the account:
-    vector and full-text search unless told otherwise. ``consistency`` is its default level.
+    What Azure refuses is refused. `lenient=True` answers queries that a client has to merge as
+    long as a container has one physical partition. `capabilities` are those of the account:
+    vector and full-text search unless told otherwise. `consistency` is its default level.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Emulator:
 
     @classmethod
     def load(cls, content: bytes, **options: Any) -> Emulator:
-        """An emulator in memory that holds what ``dump`` of another one returned."""
+        """An emulator in memory that holds what `dump` of another one returned."""
         return cls(_content=content, **options)
 
     def dump(self) -> bytes:
@@ -104,24 +104,24 @@ class Emulator:
         return self._storage.dump()
 
     def async_transport(self) -> EmulatorAsyncTransport:
-        """For ``azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)``."""
-        from .transports import EmulatorAsyncTransport
+        """For `azure.cosmos.aio.CosmosClient(endpoint, key, transport=…)`."""
+        from cosmos_emulator.transports import EmulatorAsyncTransport
 
         return EmulatorAsyncTransport(self)
 
     def transport(self) -> EmulatorTransport:
-        """For ``azure.cosmos.CosmosClient(endpoint, key, transport=…)``."""
-        from .transports import EmulatorTransport
+        """For `azure.cosmos.CosmosClient(endpoint, key, transport=…)`."""
+        from cosmos_emulator.transports import EmulatorTransport
 
         return EmulatorTransport(self)
 
     def split(self, container: str) -> None:
-        """Split every range of a container in two, as the service does when a container has grown.
+        """Splits every range of a container in two, as the service does when a container has grown.
         Clients that use the old ranges get 410, and read the new ones."""
         self._gateway.split(container)
 
     async def inspect(self, request: Request) -> Response:
-        """Answer a request of the data page: it needs no signature, meets no fault, and is not in
+        """Answers a request of the data page: it needs no signature, meets no fault, and is not in
         the request log."""
         try:
             return self._gateway.handle(request, trusted=True)
@@ -139,12 +139,12 @@ class Emulator:
 
     @property
     def path(self) -> str:
-        """The file, or ``:memory:``."""
+        """The file, or `:memory:`."""
         return self._storage.path
 
     def erase_remnants(self) -> bool:
-        """Rewrite the file, so that it holds no bytes of deleted or replaced data. False if another
-        process is using the file: its write-ahead log may still hold some."""
+        """Rewrites the file, so that it holds no bytes of deleted or replaced data. False if
+        another process is using the file: its write-ahead log may still hold some."""
         return self._storage.rewrite()
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class Emulator:
         return f"<Emulator {self._storage.path}>"
 
     async def exchange_async(self, request: Request, endpoint: str | None = None) -> Response:
-        """Answer a request; delays do not block other tasks of the loop."""
+        """Answers a request; delays do not block other tasks of the loop."""
         import asyncio  # whoever calls this has loaded it; others need not
 
         steps = self._exchange(request, endpoint)
@@ -186,7 +186,7 @@ class Emulator:
             return done.value  # type: ignore[no-any-return]
 
     def exchange(self, request: Request, endpoint: str | None = None) -> Response:
-        """Answer a request; delays block the thread."""
+        """Answers a request; delays block the thread."""
         steps = self._exchange(request, endpoint)
         try:
             step = next(steps)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .messages import JSON, Response
+from cosmos_emulator.messages import JSON, Response
 
 CODES = {
     304: "NotModified",

@@ -8,8 +8,8 @@
     faults.call(crash, when="before", nth=5, resource="docs")       # your own code at the fifth
     faults.latency = 0.005                                          # every request takes longer
 
-Each rule counts the requests that match it, from 1. It applies from the ``nth`` on, ``times`` times
-(``times=None``: forever). If several rules match a request, the first one that applies is used.
+Each rule counts the requests that match it, from 1. It applies from the `nth` on, `times` times
+(`times=None`: forever). If several rules match a request, the first one that applies is used.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from . import forks
-from .errors import CosmosError, TooManyRequests
-from .messages import Flaw
-from .requests_log import RequestRecord
+from cosmos_emulator import forks
+from cosmos_emulator.errors import CosmosError, TooManyRequests
+from cosmos_emulator.messages import Flaw
+from cosmos_emulator.requests_log import RequestRecord
 
 Hook = Callable[[RequestRecord], Awaitable[Any] | Any]
 Predicate = Callable[[RequestRecord], bool]
@@ -41,7 +41,7 @@ class ConnectionDropped(Exception):
 
 @dataclass(slots=True)
 class Rule:
-    """One kind of fault. ``hits`` counts how often it was applied."""
+    """One kind of fault. `hits` counts how often it was applied."""
 
     name: str
     nth: int
@@ -59,7 +59,7 @@ class Rule:
     hits: int = 0
 
     def counts(self, record: RequestRecord) -> bool:
-        """Count the request if it matches. Returns whether the rule applies to it."""
+        """Counts the request if it matches. Returns whether the rule applies to it."""
         if any(getattr(record, name) != value for name, value in self.match.items()):
             return False
         if self.where is not None and not self.where(record):
@@ -71,10 +71,10 @@ class Rule:
 class Faults:
     """The rules in force, and a latency for all requests. May be changed at any time.
 
-    All rules take the same keywords: ``nth`` and ``times``; ``method``, ``operation`` ("create",
+    All rules take the same keywords: `nth` and `times`; `method`, `operation` ("create",
     "read", "replace", "upsert", "patch", "delete", "batch", "query", "change feed", "list"),
-    ``resource`` ("docs", "colls", "dbs", "pkranges", "offers", "" for the account), ``container``,
-    ``database``, ``id``, ``partition_key`` (as in the header: ``'["A"]'``) and ``where``, a
+    `resource` ("docs", "colls", "dbs", "pkranges", "offers", "" for the account), `container`,
+    `database`, `id`, `partition_key` (as in the header: `'["A"]'`) and `where`, a
     function of the :class:`RequestRecord`.
     """
 
@@ -84,49 +84,49 @@ class Faults:
         self._lock = forks.lock()
 
     def fail(self, status: int, *, substatus: int = 0, **match: Any) -> Rule:
-        """Answer with an error, without applying the request."""
+        """Answers with an error, without applying the request."""
         message = _MESSAGES.get(status, "A fault requested by the test.")
         error = CosmosError(message, status=status, substatus=substatus, charge=0.0)
         return self._add(_rule(f"fail {status}", match, error=error))
 
     def throttle(self, *, retry_after_ms: int = 10, **match: Any) -> Rule:
-        """Answer 429 with a time to wait, without applying the request."""
+        """Answers 429 with a time to wait, without applying the request."""
         return self._add(_rule("throttle", match, error=TooManyRequests(retry_after_ms)))
 
     def drop_before(self, **match: Any) -> Rule:
-        """Close the connection before the request is applied."""
+        """Closes the connection before the request is applied."""
         return self._add(_rule("drop before", match, drop="before"))
 
     def drop_after(self, **match: Any) -> Rule:
-        """Apply the request, then close the connection instead of answering."""
+        """Applies the request, then closes the connection instead of answering."""
         return self._add(_rule("drop after", match, drop="after"))
 
     def silent(
         self, *, when: Literal["connect", "before", "after"] = "before", **match: Any
     ) -> Rule:
-        """Accept the connection and never answer, before or after the request is applied, until
-        the client gives up. ``when="connect"``: no connection is made (over HTTP, a request is
+        """Accepts the connection and never answers, before or after the request is applied, until
+        the client gives up. `when="connect"`: no connection is made (over HTTP, a request is
         known only after the connection is made, so that is the same as "before")."""
         flaw = Flaw("unreachable" if when == "connect" else "silent")
         return self._add(_rule(f"silent {when}", match, flaw=flaw, applied=when == "after"))
 
     def endless(self, *, drip: float | None = 0.05, **match: Any) -> Rule:
-        """Apply the request and begin an answer that never ends: after half of the body, send a
-        blank every ``drip`` seconds, so that no read timeout occurs; with None, send nothing."""
+        """Applies the request and begins an answer that never ends: after half of the body, sends a
+        blank every `drip` seconds, so that no read timeout occurs; with None, sends nothing."""
         return self._add(_rule("endless", match, flaw=Flaw("endless", drip)))
 
     def truncate(self, **match: Any) -> Rule:
-        """Apply the request, send half of the answer, and close the connection."""
+        """Applies the request, sends half of the answer, and closes the connection."""
         return self._add(_rule("truncate", match, flaw=Flaw("cut")))
 
     def delay(self, seconds: float, **match: Any) -> Rule:
-        """Apply the request after a delay."""
+        """Applies the request after a delay."""
         return self._add(_rule(f"delay {seconds}", match, delay=seconds))
 
     def call(
         self, hook: Hook, *, when: Literal["before", "after"] = "before", **match: Any
     ) -> Rule:
-        """Run ``hook(record)`` before or after the request is applied. The client gets whatever it
+        """Runs `hook(record)` before or after the request is applied. The client gets whatever it
         raises. It may be a coroutine function."""
         name = f"call {when}"
         if when == "before":
@@ -134,7 +134,7 @@ class Faults:
         return self._add(_rule(name, match, after=hook))
 
     def clear(self) -> None:
-        """Remove all rules and the latency."""
+        """Removes all rules and the latency."""
         with self._lock:
             self._rules.clear()
         self.latency = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from .errors import ForeignFile, StorageError
+from cosmos_emulator.errors import ForeignFile, StorageError
 
 APPLICATION_ID = 0x436F736D  # "Cosm"
 SCHEMA_VERSION = 2

@@ -19,7 +19,7 @@ opening = threading.RLock()
 
 class Forkable(Protocol):
     def before_fork(self) -> None:
-        """Wait for other threads, and keep them out."""
+        """Waits for other threads, and keeps them out."""
 
     def after_fork(self) -> None:
         """In the parent and in the child: let threads in again."""

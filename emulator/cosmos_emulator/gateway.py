@@ -7,21 +7,21 @@ import uuid
 from collections.abc import Callable
 from functools import lru_cache
 
-from .auth import Authenticator, secret
-from .catalog import Catalog
-from .catalog_routes import CatalogRoutes
-from .clock import Clock
-from .documents import dumps, load_object
-from .errors import BadRequest, CosmosError, Forbidden, NotAllowed, NotFound
-from .item_routes import ItemRoutes
-from .likeness import EXPIRED_FOR
-from .messages import JSON, NAMED, Request, Response
-from .permissions import ResourceTokens
-from .replicas import Replicas
-from .rules import Rules, weaker
-from .snapshots import Snapshots
-from .storage import Storage
-from .throughput import Throughput
+from cosmos_emulator.auth import Authenticator, secret
+from cosmos_emulator.catalog import Catalog
+from cosmos_emulator.catalog_routes import CatalogRoutes
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.documents import dumps, load_object
+from cosmos_emulator.errors import BadRequest, CosmosError, Forbidden, NotAllowed, NotFound
+from cosmos_emulator.item_routes import ItemRoutes
+from cosmos_emulator.likeness import EXPIRED_FOR
+from cosmos_emulator.messages import JSON, NAMED, Request, Response
+from cosmos_emulator.permissions import ResourceTokens
+from cosmos_emulator.replicas import Replicas
+from cosmos_emulator.rules import Rules, weaker
+from cosmos_emulator.snapshots import Snapshots
+from cosmos_emulator.storage import Storage
+from cosmos_emulator.throughput import Throughput
 
 _VERBS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 
@@ -68,8 +68,8 @@ class Gateway:
     def handle(
         self, request: Request, endpoint: str | None = None, *, trusted: bool = False
     ) -> Response:
-        """Answer a request. ``endpoint`` is how the client reached us, if not in process. One that
-        is ``trusted`` needs no signature."""
+        """Answers a request. `endpoint` is how the client reached us, if not in process. One that
+        is `trusted` needs no signature."""
         activity_id = request.headers.get("x-ms-activity-id") or str(uuid.uuid4())
         meter = None
         try:

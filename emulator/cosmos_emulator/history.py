@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .ranges import Range
+from cosmos_emulator.ranges import Range
 
 _COLUMNS = "seq, pk, id, epk, lsn, version, ts, ttl, body"
 _OLD = ", ".join(f"OLD.{name}" for name in _COLUMNS.split(", "))
@@ -62,7 +62,7 @@ class History:
         self.begin(connection)
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Start on a new connection: everything written before counts as seen everywhere."""
+        """Starts on a new connection: everything written before counts as seen everywhere."""
         self._connection = connection
         self._watched.clear()
         # SQLite keeps the function where garbage collection does not see it. If the function
@@ -76,7 +76,7 @@ class History:
         self._outdated = True
 
     def refresh(self) -> None:
-        """Start the history of new containers. Call it outside a transaction."""
+        """Starts the history of new containers. Call it outside a transaction."""
         if self._outdated:
             self._outdated = False
             self._watched.clear()
@@ -119,7 +119,7 @@ class History:
         return int(version)
 
     def forget(self, number: int, lsn: int) -> None:
-        """Drop versions that no read at ``lsn`` or later can see."""
+        """Drops versions that no read at `lsn` or later can see."""
         self._connection.execute(f"DELETE FROM history_{number} WHERE until <= ?", [lsn])
         self._connection.execute("DELETE FROM commits WHERE num = ? AND lsn < ?", [number, lsn])
 

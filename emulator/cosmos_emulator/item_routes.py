@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from . import batch, change_feed, change_log, charges, patch
-from .catalog import Catalog
-from .clock import Clock
-from .containers import Container
-from .documents import check_size, dumps, load_body, load_object
-from .errors import (
+from cosmos_emulator import batch, change_feed, change_log, charges, patch
+from cosmos_emulator.catalog import Catalog
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.containers import Container
+from cosmos_emulator.documents import check_size, dumps, load_body, load_object
+from cosmos_emulator.errors import (
     BadRequest,
     Conflict,
     CosmosError,
@@ -22,20 +22,20 @@ from .errors import (
     NotModified,
     PreconditionFailed,
 )
-from .items import Conditions, Items, Outcome
-from .likeness import EXPIRED_FOR
-from .messages import JSON, Request, Response
-from .query_routes import QueryRoutes, holds
-from .rules import Rules
-from .snapshots import Snapshots
-from .storage import MANY, Storage
+from cosmos_emulator.items import Conditions, Items, Outcome
+from cosmos_emulator.likeness import EXPIRED_FOR
+from cosmos_emulator.messages import JSON, Request, Response
+from cosmos_emulator.query_routes import QueryRoutes, holds
+from cosmos_emulator.rules import Rules
+from cosmos_emulator.snapshots import Snapshots
+from cosmos_emulator.storage import MANY, Storage
 
 _TRIGGERS = {"x-ms-documentdb-pre-trigger-include", "x-ms-documentdb-post-trigger-include"}
 KEY_HEADER = "x-ms-documentdb-partitionkey"
 
 
 class ItemRoutes:
-    """``…/docs`` and the other paths for the items of a container."""
+    """`…/docs` and the other paths for the items of a container."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class ItemRoutes:
         return Response(status, headers, dumps(results).encode())
 
     def delete_partition(self, request: Request) -> Response:
-        """``partitionkeydelete``: everything under one key."""
+        """`partitionkeydelete`: everything under one key."""
         with self._storage.writing(frees=True) as connection:
             container = self._container(request)
             key = _key(request, container)

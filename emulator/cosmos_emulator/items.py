@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import charges, rids
-from .change_log import ChangeLog
-from .containers import Container, check_ttl
-from .documents import (
+from cosmos_emulator import charges, rids
+from cosmos_emulator.change_log import ChangeLog
+from cosmos_emulator.containers import Container, check_ttl
+from cosmos_emulator.documents import (
     MAX_BYTES,
     SYSTEM_PROPERTIES,
     UNDEFINED,
@@ -23,8 +23,15 @@ from .documents import (
     loads,
     value_at,
 )
-from .errors import BadRequest, Conflict, NotFound, NotModified, PreconditionFailed, TooLarge
-from .messages import Document
+from cosmos_emulator.errors import (
+    BadRequest,
+    Conflict,
+    NotFound,
+    NotModified,
+    PreconditionFailed,
+    TooLarge,
+)
+from cosmos_emulator.messages import Document
 
 _TAKEN = "Entity with the specified id already exists in the system."
 _MISSING = (
@@ -81,7 +88,7 @@ class Items:
         now: int,
         seen: str | None = None,
     ) -> None:
-        """``seen`` is what reads use instead of the table: a past state."""
+        """`seen` is what reads use instead of the table: a past state."""
         self._connection = connection
         self._container = container
         self._now = now
@@ -165,7 +172,7 @@ class Items:
         conditions: Conditions,
         holds: Callable[[str], bool] | None = None,
     ) -> Outcome:
-        """Change an item in place: ``change`` returns the new document."""
+        """Changes an item in place: `change` returns the new document."""
         row = self._alive(key, item_id)
         if row is None:
             raise NotFound(_MISSING)
@@ -191,7 +198,7 @@ class Items:
         return Outcome(204, "", charge, lsn)
 
     def delete_partition(self, key: str) -> int:
-        """Delete everything under one partition key."""
+        """Deletes everything under one partition key."""
         lsn, version = self._next_version()
         number = self._container.number
         if self._log is not None:
@@ -226,7 +233,7 @@ class Items:
         return row
 
     def _sweep(self, lsn: int, version: int) -> None:
-        """Remove expired items from time to time: the more items there may be, the less often.
+        """Removes expired items from time to time: the more items there may be, the less often.
 
         There are no more items than writes, so each write pays for checking at most sixteen items.
         """
@@ -234,7 +241,7 @@ class Items:
             self._remove_expired(lsn, version)
 
     def expire(self) -> None:
-        """Remove all expired items now, so that the change feed tells of their end."""
+        """Removes all expired items now, so that the change feed tells of their end."""
         alive = self._container.alive_sql(self._now)
         expired = f"SELECT 1 FROM {self._container.table} WHERE {alive} IS NOT TRUE LIMIT 1"
         if alive is not None and self._connection.execute(expired).fetchone():
@@ -334,7 +341,7 @@ class Items:
         ), len(text)
 
     def _expire(self, row: Row) -> None:
-        """Remove an item that has expired, but that no sweep has found yet."""
+        """Removes an item that has expired, but that no sweep has found yet."""
         if self._log is not None:
             lsn, version = self._next_version()
             self._log.removed("seq = ?", [row.seq], version, lsn, expired=True)

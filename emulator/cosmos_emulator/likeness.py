@@ -1,8 +1,8 @@
 """What other servers do differently from the service, so that clients can be tested on it.
 
-``Emulator(like="vnext")`` behaves as Microsoft's public container: as recorded on the tag
-``vnext-EN20260907`` where a recording is known, otherwise as its issues report. Each deviation has
-a name, and can be switched off and on: ``like="vnext,-no-304,+count-as-object"``.
+`Emulator(like="vnext")` behaves as Microsoft's public container: as recorded on the tag
+`vnext-EN20260907` where a recording is known, otherwise as its issues report. Each deviation has
+a name, and can be switched off and on: `like="vnext,-no-304,+count-as-object"`.
 
 A deviation changes a request before the gateway sees it, or an answer after; the gateway itself
 knows three: keys that are not checked, index policies that are not followed, documents that stay
@@ -19,9 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .documents import dumps
-from .errors import CosmosError
-from .messages import PLAIN_QUERY, Request, Response
+from cosmos_emulator.documents import dumps
+from cosmos_emulator.errors import CosmosError
+from cosmos_emulator.messages import PLAIN_QUERY, Request, Response
 
 Handle = Callable[[Request, str | None], Response]
 
@@ -34,10 +34,10 @@ class Deviation:
 
     name: str
     what: str
-    # The number of a recording (``cosmos-EN20260907-<number>-…`` in the repository xo/dbimp), or of
+    # The number of a recording (`cosmos-EN20260907-<number>-…` in the repository xo/dbimp), or of
     # an issue of Azure/azure-cosmos-db-emulator-docker.
     source: str
-    usual: bool = True  # part of ``like="vnext"``; the others only on request
+    usual: bool = True  # part of `like="vnext"`; the others only on request
 
 
 VNEXT = [
@@ -120,7 +120,7 @@ KINDS = {"vnext": VNEXT}
 
 
 def parse(like: str) -> frozenset[str]:
-    """The names of the deviations in ``vnext``, ``vnext,-no-304`` or ``vnext,+feed-500``."""
+    """The names of the deviations in `vnext`, `vnext,-no-304` or `vnext,+feed-500`."""
     kind, *changes = like.split(",")
     if kind not in KINDS:
         raise ValueError(f"like={kind!r} is unknown; there is {', '.join(KINDS)}")

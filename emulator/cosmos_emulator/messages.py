@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from .query.deadline import Deadline
+    from cosmos_emulator.query.deadline import Deadline
 
 JSON = "application/json"
 PLAIN_QUERY = "application/sql"
@@ -39,8 +39,8 @@ class Sight:
 
 @dataclass(slots=True)
 class Request:
-    """One HTTP request; header names are lower case. ``sight`` is set by reads from replicas.
-    ``deadline`` is that of a query that runs aside; ``awaited`` says whether the client stays."""
+    """One HTTP request; header names are lower case. `sight` is set by reads from replicas.
+    `deadline` is that of a query that runs aside; `awaited` says whether the client stays."""
 
     method: str
     path: str
@@ -126,7 +126,7 @@ class Flaw:
 
     unreachable  no connection is made
     silent       the connection is made, but no answer is sent
-    endless      the answer begins and never ends: a blank every ``drip`` seconds, or no more at all
+    endless      the answer begins and never ends: a blank every `drip` seconds, or no more at all
     cut          half of the body, then the connection closes
     """
 

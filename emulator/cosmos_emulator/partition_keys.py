@@ -1,6 +1,6 @@
 """Partition keys: their form in requests, their stored form, and their hash.
 
-A key is kept as the JSON text of its components (``["A"]``, ``["x",1]``; undefined is ``{}``),
+A key is kept as the JSON text of its components (`["A"]`, `["x",1]`; undefined is `{}`),
 which is what two equal keys have in common. The effective partition key (EPK) is a hex string:
 ranges of it are what feed ranges and prefixes of hierarchical keys speak of.
 """
@@ -13,10 +13,10 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
-from .documents import UNDEFINED, dumps, loads, path_parts, value_at
-from .errors import BadRequest
-from .hashing import murmur3_32, murmur3_128
-from .messages import Document
+from cosmos_emulator.documents import UNDEFINED, dumps, loads, path_parts, value_at
+from cosmos_emulator.errors import BadRequest
+from cosmos_emulator.hashing import murmur3_32, murmur3_128
+from cosmos_emulator.messages import Document
 
 MAX_KEY_BYTES = 2048
 MAX_EPK = "FF"

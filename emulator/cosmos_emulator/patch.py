@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .documents import SYSTEM_PROPERTIES, UNDEFINED
-from .errors import BadRequest
-from .messages import Document
+from cosmos_emulator.documents import SYSTEM_PROPERTIES, UNDEFINED
+from cosmos_emulator.errors import BadRequest
+from cosmos_emulator.messages import Document
 
 MAX_OPERATIONS = 10
 
@@ -90,7 +90,7 @@ def _pointer(path: Any) -> list[str]:
 
 
 def _index(part: str, length: int) -> int:
-    """A place in an array; ``-`` is after its end."""
+    """A place in an array; `-` is after its end."""
     if part == "-":
         return length
     if not part.isascii() or not part.isdigit():

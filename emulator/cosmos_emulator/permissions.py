@@ -8,11 +8,11 @@ import hashlib
 import hmac
 import json
 
-from .catalog import Catalog
-from .clock import Clock
-from .errors import BadRequest, CosmosError, Forbidden, Unauthorized
-from .messages import Document, Request
-from .partition_keys import parse_header
+from cosmos_emulator.catalog import Catalog
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.errors import BadRequest, CosmosError, Forbidden, Unauthorized
+from cosmos_emulator.messages import Document, Request
+from cosmos_emulator.partition_keys import parse_header
 
 LIFETIME = 3600
 MODES = ("read", "all")

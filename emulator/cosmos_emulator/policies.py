@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import query
-from .documents import SYSTEM_PROPERTIES, path_parts
-from .errors import BadRequest
-from .messages import Document
-from .rules import FULL_TEXT_SEARCH, VECTOR_SEARCH, Rules
+from cosmos_emulator import query
+from cosmos_emulator.documents import SYSTEM_PROPERTIES, path_parts
+from cosmos_emulator.errors import BadRequest
+from cosmos_emulator.messages import Document
+from cosmos_emulator.rules import FULL_TEXT_SEARCH, VECTOR_SEARCH, Rules
 
 DISTANCES = ("cosine", "dotproduct", "euclidean")
 DATA_TYPES = ("float32", "float16", "int8", "uint8")
@@ -23,7 +23,7 @@ _RESERVED = {"id", "ttl", "_lsn", *SYSTEM_PROPERTIES}
 
 
 def check(definition: Document, rules: Rules, *, shared: bool) -> None:
-    """Checks the policies of a definition. ``shared``: the container uses the throughput of its
+    """Checks the policies of a definition. `shared`: the container uses the throughput of its
     database."""
     paths = _vector_policy(definition)
     indexes = _indexes(definition, "vectorIndexes")

@@ -10,20 +10,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from . import charges, continuations, query
-from .aside import LONG_TEXT, TakesLong, brief
-from .catalog import Catalog
-from .clock import Clock
-from .containers import Container
-from .documents import dumps, load_object
-from .errors import BadQuery, BadRequest, CrossPartitionDisabled, MustBeMerged
-from .messages import JSON, PLAIN_QUERY, Request, Response
-from .partition_keys import MAX_EPK, key_text, parse_header
-from .query.deadline import Deadline
-from .rules import Rules
-from .snapshots import Snapshots
-from .sources import ItemSource, TableSource
-from .storage import Storage
+from cosmos_emulator import charges, continuations, query
+from cosmos_emulator.aside import LONG_TEXT, TakesLong, brief
+from cosmos_emulator.catalog import Catalog
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.containers import Container
+from cosmos_emulator.documents import dumps, load_object
+from cosmos_emulator.errors import BadQuery, BadRequest, CrossPartitionDisabled, MustBeMerged
+from cosmos_emulator.messages import JSON, PLAIN_QUERY, Request, Response
+from cosmos_emulator.partition_keys import MAX_EPK, key_text, parse_header
+from cosmos_emulator.query.deadline import Deadline
+from cosmos_emulator.rules import Rules
+from cosmos_emulator.snapshots import Snapshots
+from cosmos_emulator.sources import ItemSource, TableSource
+from cosmos_emulator.storage import Storage
 
 DEFAULT_PAGE = 1000
 MAX_QUERY = 512 * 1024
@@ -388,7 +388,7 @@ def run_page(
 
 
 def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
-    """Whether the condition of a patch (``from c where c.x = 1``) holds for a stored document."""
+    """Whether the condition of a patch (`from c where c.x = 1`) holds for a stored document."""
     one = "(SELECT 1 AS rowid, ? AS body, json_extract(?, '$.id') AS id, 0 AS ts)"
     source = TableSource(connection, one, [], [body, body])
     try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .partition_keys import MAX_EPK, binary_v1
+from cosmos_emulator.partition_keys import MAX_EPK, binary_v1
 
 # The service gives one partition up to 10,000 RU/s, and above that one for each 6,000.
 ONE_PARTITION = 10_000
@@ -22,7 +22,7 @@ PER_PARTITION = 6_000
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Keys from ``low`` to below ``high``."""
+    """Keys from `low` to below `high`."""
 
     id: str
     low: str
@@ -45,7 +45,7 @@ def count_for(throughput: int) -> int:
 
 @lru_cache(maxsize=256)
 def split(count: int, version: int) -> tuple[Range, ...]:
-    """``count`` ranges of equal size, in the order of the keys."""
+    """`count` ranges of equal size, in the order of the keys."""
     bounds = ["", *(_bound(number, count, version) for number in range(1, count)), MAX_EPK]
     return tuple(
         Range(str(count - 1 + number), *bounds[number : number + 2]) for number in range(count)
@@ -59,5 +59,5 @@ def _bound(number: int, count: int, version: int) -> str:
 
 
 def overlapping(ranges: tuple[Range, ...], low: str, high: str) -> tuple[Range, ...]:
-    """The ranges that hold keys from ``low`` to below ``high``; at least one."""
+    """The ranges that hold keys from `low` to below `high`; at least one."""
     return tuple(r for r in ranges if r.low < high and low < r.high) or ranges[:1]

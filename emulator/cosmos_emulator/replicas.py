@@ -9,7 +9,7 @@
     replicas.release()           # nothing is held any more
 
 Every range of every container has its own replicas. Each only moves forward, but two reads may use
-two different ones. Time is the emulator's: ``emulator.clock.advance`` moves it.
+two different ones. Time is the emulator's: `emulator.clock.advance` moves it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from . import forks
-from .history import History
+from cosmos_emulator import forks
+from cosmos_emulator.history import History
 
 Lag = float | tuple[float, float]
 
@@ -36,8 +36,8 @@ class _Replica:
 class Replicas:
     """By how many seconds the replicas lag, and which of them a test holds back.
 
-    ``lag`` is a number, a pair (each read picks a lag between the two), infinite, or a mapping from
-    container names to these; a container that is not in it does not lag. ``time`` returns the
+    `lag` is a number, a pair (each read picks a lag between the two), infinite, or a mapping from
+    container names to these; a container that is not in it does not lag. `time` returns the
     seconds used to measure lag, by default those of the emulator.
     """
 
@@ -67,7 +67,7 @@ class Replicas:
         self._history: History | None = None
 
     def hold(self, *containers: str) -> None:
-        """Stop the replicas of these containers where they are; of all, if none is named."""
+        """Stops the replicas of these containers where they are; of all, if none is named."""
         now = self._now()
         if not containers:
             kept = {name: since for name, since in self._held.items() if since is not None}
@@ -78,17 +78,17 @@ class Replicas:
                 self._held = {**self._held, name: now}
 
     def release(self, *containers: str) -> None:
-        """Let the replicas of these containers go on; of all, if none is named."""
+        """Lets the replicas of these containers go on; of all, if none is named."""
         self._held = {**self._held, **dict.fromkeys(containers)} if containers else {}
 
     def catch_up(self, *containers: str) -> None:
-        """Let the replicas apply everything written up to now, even if they are held."""
+        """Lets the replicas apply everything written up to now, even if they are held."""
         now = self._now()
         names: tuple[str | None, ...] = containers or (None,)
         self._caught_up = {**self._caught_up, **dict.fromkeys(names, now)}
 
     def attach(self, time: Callable[[], float]) -> Callable[[], float]:
-        """Attach to an emulator; returns the clock with which to record writes."""
+        """Attaches to an emulator; returns the clock with which to record writes."""
         if self._history is not None or self._replicas:
             raise ValueError("these replicas belong to another emulator already")
         self._time = self._time or time

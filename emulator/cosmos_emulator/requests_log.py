@@ -8,20 +8,20 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import forks
-from .documents import load_object
-from .errors import CosmosError
-from .messages import Request, Response
+from cosmos_emulator import forks
+from cosmos_emulator.documents import load_object
+from cosmos_emulator.errors import CosmosError
+from cosmos_emulator.messages import Request, Response
 
 KEPT = 50_000
 
 
 @dataclass(slots=True)
 class RequestRecord:
-    """One request. ``status`` is 0 while it runs, and stays 0 when the connection was dropped.
+    """One request. `status` is 0 while it runs, and stays 0 when the connection was dropped.
 
-    ``started`` and ``ended`` are seconds of the monotonic clock. For a read from replicas,
-    ``served_lsn`` is the LSN that it saw, and ``stale`` whether there was a newer one.
+    `started` and `ended` are seconds of the monotonic clock. For a read from replicas,
+    `served_lsn` is the LSN that it saw, and `stale` whether there was a newer one.
     """
 
     sequence: int

@@ -1,4 +1,4 @@
-"""Resource ids (``_rid``), self links and etags, built as the service builds them."""
+"""Resource ids (`_rid`), self links and etags, built as the service builds them."""
 
 from __future__ import annotations
 

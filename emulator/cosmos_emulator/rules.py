@@ -16,7 +16,7 @@ CONSISTENCY_LEVELS = ("Strong", "BoundedStaleness", "Session", "ConsistentPrefix
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``lenient``: the gateway merges queries over one physical partition itself. ``deviations``
+    """`lenient`: the gateway merges queries over one physical partition itself. `deviations`
     are those of another server that is imitated (likeness.py)."""
 
     lenient: bool = False

@@ -17,12 +17,12 @@ except ModuleNotFoundError:
         "The server needs aiohttp: pip install 'cosmos-emulator[server]'", name="aiohttp"
     ) from None
 
-from .auth import LOOPBACK
-from .emulator import Emulator
-from .errors import Forbidden
-from .explorer.pages import Explorer
-from .faults import ConnectionDropped
-from .messages import Flaw, Request, Response
+from cosmos_emulator.auth import LOOPBACK
+from cosmos_emulator.emulator import Emulator
+from cosmos_emulator.errors import Forbidden
+from cosmos_emulator.explorer.pages import Explorer
+from cosmos_emulator.faults import ConnectionDropped
+from cosmos_emulator.messages import Flaw, Request, Response
 
 HOST = "127.0.0.1"
 # Above the service's limits, so that the gateway gets to refuse in the service's own words.
@@ -45,7 +45,7 @@ class PortInUse(Exception):
 
 class Server:
     """Serves one emulator on one port; port 0 takes any that is free. Requests must name it by a
-    loopback name or by one of ``allowed_hosts``."""
+    loopback name or by one of `allowed_hosts`."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class Server:
         allowed_hosts: Collection[str] = (),
         explorer: Explorer | None = None,
     ) -> None:
-        """``allowed_hosts``: names by which clients may address the server, besides those of
-        loopback; ``*`` allows any."""
+        """`allowed_hosts`: names by which clients may address the server, besides those of
+        loopback; `*` allows any."""
         self._emulator = emulator
         self._host = host
         self._allowed = {*LOOPBACK, host.lower(), *(name.lower() for name in allowed_hosts)}
@@ -77,7 +77,7 @@ class Server:
         return "https" if self._tls else "http"
 
     async def start(self) -> str:
-        """Start listening; returns the endpoint."""
+        """Starts listening; returns the endpoint."""
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(
@@ -155,7 +155,7 @@ class Server:
     async def _send_flawed(
         self, incoming: web.Request, response: Response, flaw: Flaw
     ) -> web.StreamResponse:
-        """Send as much as the flaw allows, and wait for the client to leave."""
+        """Sends as much as the flaw allows, and waits for the client to leave."""
         if flaw.kind in ("endless", "cut"):
             answer = web.StreamResponse(status=response.status, headers=response.headers)
             if flaw.kind == "cut":
@@ -178,7 +178,7 @@ class Server:
         return _hang_up(incoming)
 
     async def _stays(self, incoming: web.Request, seconds: float) -> bool:
-        """Wait; returns whether client and server are still there."""
+        """Waits; returns whether client and server are still there."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
         return _is_there(incoming) and not self._stopping.is_set()
@@ -204,7 +204,7 @@ def _is_there(incoming: web.Request) -> bool:
 
 
 def _hang_up(incoming: web.Request) -> web.StreamResponse:
-    """Close the socket; aiohttp requires a response, which is never sent."""
+    """Closes the socket; aiohttp requires a response, which is never sent."""
     if incoming.transport is not None:
         incoming.transport.abort()
     return web.Response()

@@ -7,9 +7,9 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from .emulator import Emulator
-from .explorer.pages import Explorer
-from .server import Server
+from cosmos_emulator.emulator import Emulator
+from cosmos_emulator.explorer.pages import Explorer
+from cosmos_emulator.server import Server
 
 
 @contextlib.contextmanager

@@ -1,13 +1,13 @@
 """Session tokens: how far a client has read or written each range of a container.
 
-A token is a list of ``range:version#lsn`` with commas between. The SDK keeps one for each range.
+A token is a list of `range:version#lsn` with commas between. The SDK keeps one for each range.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from .errors import BadRequest
+from cosmos_emulator.errors import BadRequest
 
 
 @lru_cache(maxsize=1024)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import session_tokens
-from .catalog import Catalog
-from .containers import Container
-from .errors import NotFound
-from .history import as_of
-from .messages import Request, Sight
-from .ranges import Range
-from .replicas import Replicas
+from cosmos_emulator import session_tokens
+from cosmos_emulator.catalog import Catalog
+from cosmos_emulator.containers import Container
+from cosmos_emulator.errors import NotFound
+from cosmos_emulator.history import as_of
+from cosmos_emulator.messages import Request, Sight
+from cosmos_emulator.ranges import Range
+from cosmos_emulator.replicas import Replicas
 
 _NEWEST = {"strong", "boundedstaleness"}
 _WITHOUT_TOKENS = {"eventual", "consistentprefix"}
@@ -19,8 +19,8 @@ _WITHOUT_TOKENS = {"eventual", "consistentprefix"}
 
 @dataclass(slots=True)
 class Snapshot:
-    """The rows that a read may see, and how far they reach. ``lsns`` is by range, where that
-    differs; ``lsn`` is the oldest of them."""
+    """The rows that a read may see, and how far they reach. `lsns` is by range, where that
+    differs; `lsn` is the oldest of them."""
 
     table: str
     lsn: int
@@ -49,7 +49,7 @@ class Snapshots:
         *,
         alike: bool = False,
     ) -> Snapshot:
-        """The snapshot for a read of one key, a range of keys, or the container. ``alike``: all
+        """The snapshot for a read of one key, a range of keys, or the container. `alike`: all
         ranges at the same LSN. Call it with the storage's lock held."""
         newest = self._catalog.lsn(container)
         if self._replicas is None:

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from . import query
-from .containers import Container
-from .errors import CosmosError
-from .snapshots import Snapshot
-from .storage import Storage
+from cosmos_emulator import query
+from cosmos_emulator.containers import Container
+from cosmos_emulator.errors import CosmosError
+from cosmos_emulator.snapshots import Snapshot
+from cosmos_emulator.storage import Storage
 
 
 class TableSource:

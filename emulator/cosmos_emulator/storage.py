@@ -1,10 +1,10 @@
 """The content of the SQLite file: tables, transactions, locking.
 
 Layout:
-    resources     databases, containers, offers, users, scripts …: one row each, JSON in ``body``
+    resources     databases, containers, offers, users, scripts …: one row each, JSON in `body`
     containers    one row per container: its number, its counters of transactions (LSN) and of
                   single writes (version), and how many ranges it has
-    items_<n>     the documents of container n: one row each, JSON text in ``body``
+    items_<n>     the documents of container n: one row each, JSON text in `body`
     uniques_<n>   the values that unique keys have taken in container n
     changes_<n>   all versions and deletes, if the container's change feed policy keeps them
 
@@ -23,16 +23,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from .errors import CosmosError
-from .files import (
+from cosmos_emulator.errors import CosmosError
+from cosmos_emulator.files import (
     BUSY_TIMEOUT_MS,
     Connection,
     copy_in_memory,
     open_file,
     open_for_reading,
 )
-from .forks import hold_during_forks, opening
-from .history import History
+from cosmos_emulator.forks import hold_during_forks, opening
+from cosmos_emulator.history import History
 
 MANY = 1000  # deleted items after which the log is emptied
 SMALL = 64 * 1024 * 1024  # bytes: a file up to this size is rewritten on close, if needed
@@ -123,7 +123,7 @@ class Storage:
             return self._connection.serialize()
 
     def before_fork(self) -> None:
-        """Keep all threads out, and close the file: SQLite must not carry it into a child."""
+        """Keeps all threads out, and closes the file: SQLite must not carry it into a child."""
         self.lock.acquire()
         if self._opened is not None and not self._in_memory and not self._closed:
             self._opened.close()
@@ -149,7 +149,7 @@ class Storage:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def erased(self, count: int) -> None:
-        """Count deleted items. Call it after the transaction: many deletions empty the log."""
+        """Counts deleted items. Call it after the transaction: many deletions empty the log."""
         before, self._erased = self._erased, self._erased + count
         if before // MANY != self._erased // MANY:
             # They are deleted in any case; a full disk may keep them in the log for longer.
@@ -157,7 +157,7 @@ class Storage:
                 self.empty_log()
 
     def empty_log(self) -> bool:
-        """Move the log into the file; returns False if another process prevented it."""
+        """Moves the log into the file; returns False if another process prevented it."""
         if self._in_memory:
             return True
         with self.lock, _translated():
@@ -169,7 +169,7 @@ class Storage:
         return not busy
 
     def rewrite(self) -> bool:
-        """Rewrite the file, with only the stored data."""
+        """Rewrites the file, with only the stored data."""
         if self._in_memory:
             return True
         with self.lock, _translated():
@@ -177,14 +177,14 @@ class Storage:
             return self.empty_log()
 
     def keep_history(self, time: Callable[[], float]) -> History:
-        """Keep superseded versions of items from now on, for replicas that lag."""
+        """Keeps superseded versions of items from now on, for replicas that lag."""
         with self.lock:
             self.history = History(self._connection, time)
             self.on_foreign_change(self.history.outdate)
             return self.history
 
     def on_foreign_change(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` when another process has written the file, which makes caches stale."""
+        """Calls `callback` when another process has written the file, which makes caches stale."""
         self._on_foreign_change.append(callback)
 
     def _notice_foreign_changes(self) -> None:
@@ -227,7 +227,7 @@ class Storage:
 
     @contextmanager
     def writing(self, *, frees: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it or nothing. One that only deletes ``frees`` space."""
+        """A transaction: all of it or nothing. One that only deletes `frees` space."""
         with self.lock, _translated():
             if not self._in_memory:
                 self._keep_room(frees=frees)
@@ -245,8 +245,8 @@ class Storage:
                 raise
 
     def _keep_room(self, *, frees: bool) -> None:
-        """Refuse to fill the disk: a delete needs room in the log, and moving the log into the file
-        needs as much as the log has."""
+        """Refuses to fill the disk: a delete needs room in the log, and moving the log into the
+        file needs as much as the log has."""
         self._unchecked += 1
         if self._unchecked < _UNCHECKED and self._free > _PLENTY:
             return
@@ -285,7 +285,7 @@ class Storage:
             self._made_indexes.discard(name)
 
     def keep_changes(self, number: int, *, keep: bool) -> None:
-        """Keep all versions and deletes of a container, or drop them."""
+        """Keeps all versions and deletes of a container, or drops them."""
         if not keep:
             self._connection.execute(f"DROP TABLE IF EXISTS changes_{number}")
             return
@@ -293,7 +293,7 @@ class Storage:
             self._connection.execute(statement)
 
     def ensure_feed_index(self, number: int) -> None:
-        """Make the index of the change feed at its first use, since many never read the feed."""
+        """Makes the index of the change feed at its first use, since many never read the feed."""
         name = f"items_{number}_by_version"
         if name not in self._made_indexes:
             with self.writing() as connection:
@@ -301,7 +301,7 @@ class Storage:
             self._made_indexes.add(name)
 
     def ensure_sort_index(self, number: int, terms: Sequence[str]) -> None:
-        """Make the index by which SQLite reads items in the order of ``terms``."""
+        """Makes the index by which SQLite reads items in the order of `terms`."""
         name = f"sort_{number}_" + hashlib.sha256("\n".join(terms).encode()).hexdigest()[:16]
         if name in self._made_indexes:
             return
@@ -313,7 +313,7 @@ class Storage:
         self._made_indexes.add(name)
 
     def ensure_array_index(self, number: int, path: str) -> str | None:
-        """The table of (value, seq) for the texts in the arrays at ``path``, a JSON path in quotes.
+        """The table of (value, seq) for the texts in the arrays at `path`, a JSON path in quotes.
         None if the container has too many of them."""
         name = f"array_{number}_" + hashlib.sha256(path.encode()).hexdigest()[:16]
         if name in self._made_indexes:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from azure.cosmos import CosmosClient
     from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 
-    from .emulator import Emulator
+    from cosmos_emulator.emulator import Emulator
 
 
 @pytest.fixture
 def cosmos_emulator() -> Iterator[Emulator]:
     """An empty Cosmos DB account in memory, with its faults, its request log and its clock."""
-    from .emulator import Emulator
+    from cosmos_emulator.emulator import Emulator
 
     with Emulator() as emulator:
         yield emulator

@@ -16,14 +16,14 @@ import math
 import threading
 from dataclasses import dataclass, field
 
-from .catalog import Catalog
-from .clock import Clock
-from .containers import Container
-from .errors import CosmosError, TooManyRequests
-from .messages import Document, Request, Response
-from .partition_keys import parse_header
-from .ranges import count_for, overlapping
-from .storage import Storage
+from cosmos_emulator.catalog import Catalog
+from cosmos_emulator.clock import Clock
+from cosmos_emulator.containers import Container
+from cosmos_emulator.errors import CosmosError, TooManyRequests
+from cosmos_emulator.messages import Document, Request, Response
+from cosmos_emulator.partition_keys import parse_header
+from cosmos_emulator.ranges import count_for, overlapping
+from cosmos_emulator.storage import Storage
 
 SERVERLESS = 5_000  # RU/s of a partition
 LOWEST = 0.1  # autoscale never scales below a tenth of its maximum

@@ -32,17 +32,17 @@ except ModuleNotFoundError as missing:
         name=missing.name,
     ) from None
 
-from .faults import ConnectionDropped
-from .messages import Flaw, Request, Response
+from cosmos_emulator.faults import ConnectionDropped
+from cosmos_emulator.messages import Flaw, Request, Response
 
 if TYPE_CHECKING:
-    from .emulator import Emulator
+    from cosmos_emulator.emulator import Emulator
 
 DEFAULT_TIMEOUT = 300.0  # azure-core's, where a request names none
 
 
 class EmulatorAsyncTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
-    """Hands the requests of an ``azure.cosmos.aio`` client to an emulator."""
+    """Hands the requests of an `azure.cosmos.aio` client to an emulator."""
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
@@ -72,7 +72,7 @@ class EmulatorAsyncTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse])
 
 
 class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
-    """Hands the requests of an ``azure.cosmos`` client to an emulator."""
+    """Hands the requests of an `azure.cosmos` client to an emulator."""
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
@@ -96,7 +96,7 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
         """The emulator outlives its clients."""
 
     def _endure(self, flaw: Flaw, options: dict[str, Any]) -> None:
-        """Behave like azure-core's requests transport when no answer comes."""
+        """Behaves like azure-core's requests transport when no answer comes."""
         if flaw.kind == "cut":
             cut = requests.exceptions.ChunkedEncodingError("Connection broken: IncompleteRead")
             raise IncompleteReadError(cut, error=cut) from cut
@@ -118,7 +118,7 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
 
 
 async def _endure(flaw: Flaw, options: dict[str, Any]) -> None:
-    """Behave like azure-core's aiohttp transport when no answer comes."""
+    """Behaves like azure-core's aiohttp transport when no answer comes."""
     if flaw.kind == "cut":
         cut = aiohttp.ClientPayloadError("Response payload is not completed")
         raise IncompleteReadError(cut, error=cut) from cut
@@ -178,7 +178,7 @@ class _SyncResponse(HttpResponse):
 
 
 def _fill(target: Any, request: HttpRequest, response: Response) -> None:
-    """Set what azure-core's base class of responses declares."""
+    """Sets what azure-core's base class of responses declares."""
     target.request = request
     target.internal_response = response
     target.status_code = response.status

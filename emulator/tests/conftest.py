@@ -84,7 +84,7 @@ def new_container(database):
 
 
 class Charge:
-    """Collects the request charge of a call: ``response_hook=charge``."""
+    """Collects the request charge of a call: `response_hook=charge`."""
 
     def __call__(self, headers, _body):
         self.value = float(headers["x-ms-request-charge"])

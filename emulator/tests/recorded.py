@@ -1,9 +1,9 @@
 """What an account of Azure and Microsoft's container answered, exchange by exchange.
 
 Both were asked the same on 10 October 2026: an account (NoSQL, 400 RU/s shared by the database,
-gateway 2.14.0) and the container ``vnext-EN20260907``. The numbers are those of the recordings in
-the public repository xo/dbimp, ``testdata/cosmos/cosmos-<number>-…`` and
-``cosmos-EN20260907-<number>-…``. Only what follows from the protocol is compared: not the ids and
+gateway 2.14.0) and the container `vnext-EN20260907`. The numbers are those of the recordings in
+the public repository xo/dbimp, `testdata/cosmos/cosmos-<number>-…` and
+`cosmos-EN20260907-<number>-…`. Only what follows from the protocol is compared: not the ids and
 times that a server makes up.
 """
 
@@ -109,7 +109,7 @@ def item(
     container: Answer | int = ALIKE,
     **more: Any,
 ) -> None:
-    """A request for an item: ``kv`` or ``kv/the-id``."""
+    """A request for an item: `kv` or `kv/the-id`."""
     container_id, _, name = where.partition("/")
     path = f"{DATABASE}/colls/{container_id}/docs{'/' + name if name else ''}"
     if key is not None:

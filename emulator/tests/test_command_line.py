@@ -1,4 +1,4 @@
-"""``python -m cosmos_emulator``: starts, prints its address, stops, and explains mistakes."""
+"""`python -m cosmos_emulator`: starts, prints its address, stops, and explains mistakes."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""``like="vnext"``: what Microsoft's container answers, request by request.
+"""`like="vnext"`: what Microsoft's container answers, request by request.
 
 All that was recorded on the tag vnext-EN20260907 is asked in test_recorded.py.
 """

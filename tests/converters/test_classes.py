@@ -39,9 +39,8 @@ from cosmosservice.data_converters import (
     to_json,
 )
 from cosmosservice.data_converters.lazy_events import lazy_event
+from tests.converters.support import through_the_store
 from tests.support.registry import nothing_registered
-
-from .support import through_the_store
 
 
 @pytest.fixture(autouse=True)

@@ -31,8 +31,7 @@ from cosmosservice.data_converters import (
     events,
     fields_to_event,
 )
-
-from .support import depth, same, through_the_store
+from tests.converters.support import depth, same, through_the_store
 
 
 def there_and_back(event: Event) -> Event:

@@ -17,8 +17,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cosmosservice.data_converters import decode_value, encode_value
-
-from .support import through_the_store
+from tests.converters.support import through_the_store
 
 
 def again(value: Any) -> Any:

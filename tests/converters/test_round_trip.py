@@ -16,8 +16,7 @@ from cosmosservice.data_converters import (
     event_to_fields,
     fields_to_event,
 )
-
-from .support import any_text, events, same, through_the_store, values
+from tests.converters.support import any_text, events, same, through_the_store, values
 
 quick = settings(
     max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None

@@ -16,8 +16,7 @@ from cosmosservice.data_converters import (
     event_to_fields,
     fields_to_event,
 )
-
-from .support import events
+from tests.converters.support import events
 
 
 def document() -> dict:

@@ -1,1 +1,1 @@
-"""The data page: databases, containers, documents and a query box, at ``/_explorer``."""
+"""The data page: databases, containers, documents and a query box, at `/_explorer`."""

@@ -10,10 +10,9 @@ from urllib.parse import quote
 from aiohttp import web
 
 from cosmos_emulator.documents import dumps
+from cosmos_emulator.explorer.guard import PREFIX, Guard
 from cosmos_emulator.messages import Request, Response
 from cosmos_emulator.partition_keys import MAX_EPK
-
-from .guard import PREFIX, Guard
 
 if TYPE_CHECKING:
     from cosmos_emulator.emulator import Emulator

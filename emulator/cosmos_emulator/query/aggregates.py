@@ -3,9 +3,17 @@
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from . import nodes
-from .errors import QueryError
-from .values import ARRAY, UNDEFINED, identity, is_number, number, rank, sort_key
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.values import (
+    ARRAY,
+    UNDEFINED,
+    identity,
+    is_number,
+    number,
+    rank,
+    sort_key,
+)
 
 
 class Aggregate(Protocol):

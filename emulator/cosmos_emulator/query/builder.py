@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from . import nodes
-from .errors import QueryError
-from .values import UNDEFINED, number
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.values import UNDEFINED, number
 
 # Words that are never a name. `c["order"]` reaches a property that is called so.
 _RESERVED: Final = frozenset(

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from . import nodes
-from .aggregates import AGGREGATES, Factory
-from .errors import QueryError
-from .functions import CLOCK_FUNCTIONS, FUNCTIONS, LAZY_FUNCTIONS
-from .functions.strings import concatenated
-from .functions.vectors import VECTOR_DISTANCE, distance_function
-from .like import like_pattern
-from .operators import ARITHMETIC
-from .values import UNDEFINED, comparable, equal, identity, is_number, number
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.aggregates import AGGREGATES, Factory
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.functions import CLOCK_FUNCTIONS, FUNCTIONS, LAZY_FUNCTIONS
+from cosmos_emulator.query.functions.strings import concatenated
+from cosmos_emulator.query.functions.vectors import VECTOR_DISTANCE, distance_function
+from cosmos_emulator.query.like import like_pattern
+from cosmos_emulator.query.operators import ARITHMETIC
+from cosmos_emulator.query.values import UNDEFINED, comparable, equal, identity, is_number, number
 
 # Where a row holds the time of the request, in ticks, and the distance functions of the vectors
 # that the container's policy names.

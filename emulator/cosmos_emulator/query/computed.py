@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from . import nodes
-from .aggregates import has_aggregate
-from .errors import QueryError
-from .parser import parse
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.aggregates import has_aggregate
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.parser import parse
 
 # Name and query, as the container defines them.
 Computed = tuple[tuple[str, str], ...]

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ContinuationError
-from .values import NUMBER, OBJECT, STRING, SortKey
+from cosmos_emulator.query.errors import ContinuationError
+from cosmos_emulator.query.values import NUMBER, OBJECT, STRING, SortKey
 
 # A longer text as a sort key would not fit into a header: such a token counts instead.
 _LONGEST_KEY = 512

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from .errors import QueryError
+from cosmos_emulator.query.errors import QueryError
 
 PAGE_SECONDS: Final = 5.0
 QUERY_SECONDS: Final = 60.0  # an SDK waits for 65

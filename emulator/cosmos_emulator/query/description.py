@@ -6,19 +6,24 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from . import nodes
-from .aggregates import AGGREGATES, aggregates_of, check_aggregate, has_aggregate
-from .compiler import VECTOR_POLICY, Row
-from .computed import Computed
-from .errors import QueryError
-from .hybrid import hybrid_info, is_weighted
-from .parser import parse
-from .plan import Plan, plan
-from .pushdown import NO_NAMES
-from .ranking import is_distance, smallest_is_closest
-from .rewriting import rewritten
-from .text import expression_text, query_text
-from .values import UNDEFINED, Undefined, from_client
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.aggregates import (
+    AGGREGATES,
+    aggregates_of,
+    check_aggregate,
+    has_aggregate,
+)
+from cosmos_emulator.query.compiler import VECTOR_POLICY, Row
+from cosmos_emulator.query.computed import Computed
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.hybrid import hybrid_info, is_weighted
+from cosmos_emulator.query.parser import parse
+from cosmos_emulator.query.plan import Plan, plan
+from cosmos_emulator.query.pushdown import NO_NAMES
+from cosmos_emulator.query.ranking import is_distance, smallest_is_closest
+from cosmos_emulator.query.rewriting import rewritten
+from cosmos_emulator.query.text import expression_text, query_text
+from cosmos_emulator.query.values import UNDEFINED, Undefined, from_client
 
 _AGGREGATE_NAMES = {name: name.capitalize() for name in AGGREGATES} | {
     "AVG": "Average",

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from . import continuation as tokens
-from . import nodes
-from .aggregates import check_aggregate
-from .compiler import DEADLINE, NOW, VECTOR_POLICY, Row
-from .computed import Computed
-from .continuation import Owner, Place
-from .deadline import Deadline
-from .errors import QueryError
-from .ordering import Position, Segment, SortTerm, segments, sql_order_terms
-from .plan import ROOT, Plan, plan
-from .pushdown import Condition, Pushdown, path_of
-from .ranking import needs_population
-from .values import UNDEFINED, SortKey, from_client, sort_key
+from cosmos_emulator.query import continuation as tokens
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.aggregates import check_aggregate
+from cosmos_emulator.query.compiler import DEADLINE, NOW, VECTOR_POLICY, Row
+from cosmos_emulator.query.computed import Computed
+from cosmos_emulator.query.continuation import Owner, Place
+from cosmos_emulator.query.deadline import Deadline
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.ordering import Position, Segment, SortTerm, segments, sql_order_terms
+from cosmos_emulator.query.plan import ROOT, Plan, plan
+from cosmos_emulator.query.pushdown import Condition, Pushdown, path_of
+from cosmos_emulator.query.ranking import needs_population
+from cosmos_emulator.query.values import UNDEFINED, SortKey, from_client, sort_key
 
 
 class Source(Protocol):

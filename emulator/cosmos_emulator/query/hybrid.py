@@ -7,10 +7,10 @@ score, asks every range for the best of each, and fuses the ranks.
 from dataclasses import replace
 from typing import Any, Final
 
-from . import nodes
-from .errors import QueryError
-from .rewriting import FILTER, conjunction, payload_of
-from .text import expression_text, query_text
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.rewriting import FILTER, conjunction, payload_of
+from cosmos_emulator.query.text import expression_text, query_text
 
 _STATISTICS: Final = "documentdb-formattablehybridsearchquery"
 _DOCUMENTS: Final = nodes.Reference(f"{{{_STATISTICS}-totaldocumentcount}}")

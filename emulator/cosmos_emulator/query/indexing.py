@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import nodes
-from .errors import QueryError
-from .plan import plan
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.plan import plan
 
 
 def check_order(

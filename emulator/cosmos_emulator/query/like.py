@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from .errors import QueryError
+from cosmos_emulator.query.errors import QueryError
 
 # A part with `_` or `[…]` is compared at every place of a text: this many characters at most.
 MOST_COMPARISONS: Final = 200_000_000

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, SortKey
+from cosmos_emulator.query.values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, SortKey
 
 # Names that SQLite's JSON paths take as they are, whatever version it is.
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_ .:/$@#+-]+")

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from . import nodes
-from .errors import QueryError
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.errors import QueryError
 
 # A longer list of values can be handed over as a parameter, for ARRAY_CONTAINS.
 MOST_TOKENS: Final = 40_000
@@ -23,6 +23,8 @@ def _check_length(text: str) -> None:
 def parse(text: str) -> nodes.Query:
     """The tree of a query; QueryError if the text is not one."""
     _check_length(text)
-    from .builder import build  # with lark, which takes a third of the time of importing all this
+    from cosmos_emulator.query.builder import (
+        build,  # with lark, which takes a third of the time of importing all this
+    )
 
     return build(text)

@@ -6,15 +6,29 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from . import nodes
-from .aggregates import has_aggregate
-from .compiler import DEADLINE, Evaluate, Grouping, Row, Scope, compile_expression
-from .computed import Computed, with_computed
-from .deadline import Deadline
-from .errors import QueryError
-from .parser import parse
-from .ranking import Score, compile_score, is_distance, is_score, needs_population, ranked
-from .values import UNDEFINED, identity, sort_key
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.aggregates import has_aggregate
+from cosmos_emulator.query.compiler import (
+    DEADLINE,
+    Evaluate,
+    Grouping,
+    Row,
+    Scope,
+    compile_expression,
+)
+from cosmos_emulator.query.computed import Computed, with_computed
+from cosmos_emulator.query.deadline import Deadline
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.parser import parse
+from cosmos_emulator.query.ranking import (
+    Score,
+    compile_score,
+    is_distance,
+    is_score,
+    needs_population,
+    ranked,
+)
+from cosmos_emulator.query.values import UNDEFINED, identity, sort_key
 
 # Where a row holds the document it starts from.
 ROOT = "#root"

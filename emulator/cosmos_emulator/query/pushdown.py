@@ -11,11 +11,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from . import nodes
-from .compiler import Evaluate, Row, Scope, compile_expression
-from .errors import QueryError
-from .ordering import around, contains_any, json_path, sortable, sql_number, sql_order_terms
-from .values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, rank
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.compiler import Evaluate, Row, Scope, compile_expression
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.ordering import (
+    around,
+    contains_any,
+    json_path,
+    sortable,
+    sql_number,
+    sql_order_terms,
+)
+from cosmos_emulator.query.values import (
+    ARRAY,
+    FALSE,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    UNDEFINED,
+    rank,
+)
 
 # SQLite is not used above this: a statement takes a limited number of values.
 _MOST_PARAMS: Final = 5_000

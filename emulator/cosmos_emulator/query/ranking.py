@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from . import nodes
-from .compiler import Evaluate, Row, Scope, compile_expression, policy_distance
-from .errors import QueryError
-from .functions.full_text import bm25, occurrences, words
-from .functions.vectors import distance_function
-from .values import UNDEFINED, is_number
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.compiler import Evaluate, Row, Scope, compile_expression, policy_distance
+from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.functions.full_text import bm25, occurrences, words
+from cosmos_emulator.query.functions.vectors import distance_function
+from cosmos_emulator.query.values import UNDEFINED, is_number
 
 # The scores of rows, the best the largest. Statistics are those of a population: all documents that
 # were asked, also those that WHERE leaves out.

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from .errors import QueryError
+from cosmos_emulator.query.errors import QueryError
 
 # The parsed form of a pattern, and its compiler.
 _parser: Any = importlib.import_module("re._parser")

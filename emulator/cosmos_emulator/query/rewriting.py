@@ -7,8 +7,8 @@ wrapped and come with what it takes to add them up.
 from dataclasses import replace
 from typing import Final
 
-from . import nodes
-from .aggregates import AGGREGATES, has_aggregate
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.aggregates import AGGREGATES, has_aggregate
 
 # Where an SDK that continues after a sort key puts its condition.
 FILTER: Final = nodes.Reference("({documentdb-formattableorderbyquery-filter})")

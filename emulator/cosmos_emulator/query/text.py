@@ -5,8 +5,8 @@ import math
 import re
 from typing import Any, Final
 
-from . import nodes
-from .values import UNDEFINED
+from cosmos_emulator.query import nodes
+from cosmos_emulator.query.values import UNDEFINED
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Keywords: a property with such a name must be written in brackets.

@@ -6,8 +6,16 @@
 
 from typing import Final
 
-from . import arrays, datetimes, full_text, maths, spatial, strings, types
-from .function import Function
+from cosmos_emulator.query.functions import (
+    arrays,
+    datetimes,
+    full_text,
+    maths,
+    spatial,
+    strings,
+    types,
+)
+from cosmos_emulator.query.functions.function import Function
 
 FUNCTIONS: Final[dict[str, Function]] = {
     **strings.FUNCTIONS,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.values import (
     ARRAY,
     UNDEFINED,
@@ -14,8 +15,6 @@ from cosmos_emulator.query.values import (
     rank,
     sort_key,
 )
-
-from .function import Function, fixed
 
 
 def _on_arrays(compute: Callable[..., Any]) -> Callable[..., Any]:

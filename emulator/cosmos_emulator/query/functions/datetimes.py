@@ -5,9 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.values import UNDEFINED, number
-
-from .function import Function, fixed
 
 _SECOND: Final = 10_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.values import UNDEFINED, is_number, number
-
-from .function import Function, fixed
 
 _WORD: Final = re.compile(r"\w+")
 _SATURATION: Final = 1.2

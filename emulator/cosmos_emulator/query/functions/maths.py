@@ -5,9 +5,8 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.values import UNDEFINED, is_number, number
-
-from .function import Function, fixed
 
 
 def _on_numbers(compute: Callable[..., float], least: int, most: int | None = None) -> Function:

@@ -4,9 +4,8 @@ import math
 from itertools import pairwise
 from typing import Any, Final
 
+from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.values import UNDEFINED, is_number
-
-from .function import Function, fixed
 
 _RADIUS: Final = 6_371_008.8  # metres, the mean of the Earth
 

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.regex import compiled
 from cosmos_emulator.query.values import UNDEFINED, from_client
-
-from .function import Function, fixed
 
 # Longer results of REPLICATE are undefined.
 _LONGEST = 10_000

@@ -2,11 +2,10 @@
 
 from typing import Any, Final
 
+from cosmos_emulator.query.functions.datetimes import read_datetime
+from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.values import UNDEFINED, is_number
 from cosmos_emulator.rids import item_number
-
-from .datetimes import read_datetime
-from .function import Function, fixed
 
 
 def _is_integer(value: Any) -> bool:

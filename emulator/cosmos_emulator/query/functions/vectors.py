@@ -4,9 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from cosmos_emulator.query.functions.function import Function
 from cosmos_emulator.query.values import UNDEFINED, is_number, number
-
-from .function import Function
 
 
 def _cosine(a: list[float], b: list[float]) -> float:
