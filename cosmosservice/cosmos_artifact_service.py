@@ -334,4 +334,4 @@ class CosmosArtifactService(AccountService["ArtifactStore"], BaseArtifactService
 
 
 async def _sizes_of(store: ArtifactStore) -> tuple[int, int]:
-    return store.saving.inline_bytes, store.payloads.piece_bytes
+    return store.saving.limits.inline, store.payloads.piece_bytes

@@ -19,19 +19,18 @@ from google.adk.artifacts.artifact_util import get_artifact_uri, parse_artifact_
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 
-from cosmosservice.account.container import Container, Document
+from cosmosservice.account.container import Document
 from cosmosservice.account.dependants import Fork
 from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
 from cosmosservice.artifacts.bodies import MissingPiece
-from cosmosservice.artifacts.collecting import Collecting
+from cosmosservice.artifacts.collaborators import Collaborators
 from cosmosservice.artifacts.documents import HEADER, TOMBSTONE, VERSION, version_document
 from cosmosservice.artifacts.keys import ArtifactKey, Scope, name_digest_of, version_id
 from cosmosservice.artifacts.parts import ABSENT, divided, part_of, reference_of
-from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
+from cosmosservice.artifacts.payloads import PayloadGone, Upload
 from cosmosservice.artifacts.reading import Extent, created_at, extent_of
 from cosmosservice.artifacts.saving import Saving, inline_fields
-from cosmosservice.artifacts.versions import Versions
 from cosmosservice.data_converters import encode_value
 from cosmosservice.errors import (
     AlreadyExistsError,
@@ -74,19 +73,11 @@ class _Source(NamedTuple):
 class Copying:
     """Copies artifacts into forks. May be interrupted at any moment: another call continues."""
 
-    def __init__(
-        self,
-        container: Container,
-        versions: Versions,
-        payloads: Payloads,
-        collecting: Collecting,
-        saving: Saving,
-        load: Load,
-    ) -> None:
-        self._container = container
-        self._versions = versions
-        self._payloads = payloads
-        self._collecting = collecting
+    def __init__(self, shared: Collaborators, saving: Saving, load: Load) -> None:
+        self._container = shared.container
+        self._versions = shared.versions
+        self._payloads = shared.payloads
+        self._collecting = shared.collecting
         self._saving = saving
         self._load = load
 
@@ -222,7 +213,7 @@ class Copying:
         if payload is None:
             return await self._create(source, fields)
         fields["bytes"] = len(payload)
-        if len(payload) <= self._saving.inline_bytes:
+        if len(payload) <= self._saving.limits.inline:
             fields |= inline_fields(payload)
             return await self._create(source, fields)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from cosmosservice.account.container import Container, Delete, Document, Put
+from cosmosservice.account.container import Delete, Document, Put
 from cosmosservice.account.failures import BatchRefused, Conflict, NotFound, PreconditionFailed
 from cosmosservice.account.retries import CONTENTION
-from cosmosservice.artifacts.collecting import Collecting
+from cosmosservice.artifacts.collaborators import Collaborators
 from cosmosservice.artifacts.documents import (
     HEADER,
     STUB,
@@ -30,7 +30,7 @@ from cosmosservice.artifacts.keys import (
     name_digest_of,
     seq_of,
 )
-from cosmosservice.artifacts.versions import ALL, Versions
+from cosmosservice.artifacts.versions import ALL
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
 
@@ -50,10 +50,10 @@ NOTHING = Deleted(0, 0)
 class Deletion:
     """May be interrupted at any point: another call continues."""
 
-    def __init__(self, container: Container, versions: Versions, collecting: Collecting) -> None:
-        self._container = container
-        self._versions = versions
-        self._collecting = collecting
+    def __init__(self, shared: Collaborators) -> None:
+        self._container = shared.container
+        self._versions = shared.versions
+        self._collecting = shared.collecting
 
     async def delete(self, key: ArtifactKey) -> Deleted:
         probed = False

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from cosmosservice.account import chunks
 from cosmosservice.account.chunks import Damaged
-from cosmosservice.account.container import Container, Document
+from cosmosservice.account.container import Document
 from cosmosservice.artifacts.bodies import BLOBS, MissingPiece
+from cosmosservice.artifacts.collaborators import Collaborators
 from cosmosservice.artifacts.digests import SHA256, digests_of, piece_digests
 from cosmosservice.artifacts.keys import ArtifactKey
-from cosmosservice.artifacts.payloads import MAX_PIECES, Payloads
-from cosmosservice.artifacts.versions import Versions
+from cosmosservice.artifacts.payloads import MAX_PIECES
 from cosmosservice.data_converters import decode_state
 from cosmosservice.errors import DamagedArtifactError
 
@@ -48,10 +48,10 @@ class Extent(NamedTuple):
 class Reading:
     """Reads versions with their payloads, and checks every byte."""
 
-    def __init__(self, container: Container, versions: Versions, payloads: Payloads) -> None:
-        self._container = container
-        self._versions = versions
-        self._payloads = payloads
+    def __init__(self, shared: Collaborators) -> None:
+        self._container = shared.container
+        self._versions = shared.versions
+        self._payloads = shared.payloads
 
     async def payload(self, key: ArtifactKey, document: Document) -> bytes | None:
         """All bytes of a version; None if it has none of its own. Raises MissingPiece if they

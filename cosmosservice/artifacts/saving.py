@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from cosmosservice.account.container import Container, Delete, Document, Write
+from cosmosservice.account.container import Delete, Document, Write
 from cosmosservice.account.failures import (
     BatchRefused,
     Conflict,
@@ -24,7 +24,7 @@ from cosmosservice.account.failures import (
     PreconditionFailed,
 )
 from cosmosservice.account.retries import CONTENTION
-from cosmosservice.artifacts.collecting import Collecting
+from cosmosservice.artifacts.collaborators import Collaborators
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.documents import (
     TOMBSTONE,
@@ -33,9 +33,9 @@ from cosmosservice.artifacts.documents import (
     with_header,
 )
 from cosmosservice.artifacts.keys import ArtifactKey, seq_of
-from cosmosservice.artifacts.payloads import PayloadGone, Payloads, Upload
+from cosmosservice.artifacts.payloads import PayloadGone, Upload
 from cosmosservice.artifacts.reading import Reading, extent_of
-from cosmosservice.artifacts.versions import Target, Versions
+from cosmosservice.artifacts.versions import Target
 from cosmosservice.data_converters import encode_state, to_json, wire_size
 from cosmosservice.data_converters.scalars import encode_bytes
 from cosmosservice.errors import StorageError, TooLargeError, UnavailableError
@@ -43,10 +43,6 @@ from cosmosservice.hosting.concurrency import together
 
 logger = logging.getLogger("cosmosservice")
 
-INLINE_BYTES = 256 * 1024  # the largest payload inside a version document
-# A version with a larger payload in it has a header. That costs 7 RU and a round trip, once.
-# Without it, 16 KB would add 1.6 RU to every list of names, and 256 KB 49 RU.
-HEADER_BYTES = 16 * 1024
 # Bytes of metadata and of the part without its payload. A version and its header both have them,
 # and a transaction has at most 2 MB.
 _MAX_FIELDS = 750_000
@@ -83,32 +79,21 @@ class _Ours(Exception):
 class Saving:
     """Saves versions: first the payload, then the document that names it."""
 
-    def __init__(
-        self,
-        container: Container,
-        versions: Versions,
-        payloads: Payloads,
-        reading: Reading,
-        collecting: Collecting,
-        deletion: Deletion,
-        inline_bytes: int = INLINE_BYTES,
-        header_bytes: int = HEADER_BYTES,
-    ) -> None:
-        self._container = container
-        self._versions = versions
-        self._payloads = payloads
+    def __init__(self, shared: Collaborators, reading: Reading, deletion: Deletion) -> None:
+        self._container = shared.container
+        self._versions = shared.versions
+        self._payloads = shared.payloads
+        self._collecting = shared.collecting
         self._reading = reading
-        self._collecting = collecting
         self._deletion = deletion
-        self.inline_bytes = inline_bytes
-        self._header_bytes = header_bytes
+        self.limits = shared.limits
 
     async def save(self, key: ArtifactKey, draft: Draft, payload: bytes | None) -> int:
         fields = draft.fields("save_artifact")
         if payload is None:
             return await self._commit(key, draft.save, fields, None)
         fields["bytes"] = len(payload)
-        if len(payload) <= self.inline_bytes:
+        if len(payload) <= self.limits.inline:
             fields |= inline_fields(payload)
             return await self._commit(key, draft.save, fields, None)
         digests = await self._payloads.digests(payload)
@@ -228,7 +213,7 @@ class Saving:
         self, key: ArtifactKey, target: Target, document: Document, upload: Upload | None
     ) -> None:
         others: list[Write | Delete] = [] if upload is None else [*upload.writes]
-        if "data" in document and document["bytes"] > self._header_bytes:
+        if "data" in document and document["bytes"] > self.limits.header:
             header, document = with_header(document)
             others = [Write(header)]
         if others:

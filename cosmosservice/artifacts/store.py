@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from google.adk.artifacts.artifact_util import ParsedArtifactUri
@@ -10,60 +9,35 @@ from google.adk.artifacts.base_artifact_service import ArtifactVersion
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 
-from cosmosservice.account.container import Container, Document
+from cosmosservice.account.container import Document
 from cosmosservice.artifacts import references
-from cosmosservice.artifacts.bodies import BLOBS, COSMOS, Bodies, MissingPiece
-from cosmosservice.artifacts.collecting import Collecting
+from cosmosservice.artifacts.bodies import MissingPiece
+from cosmosservice.artifacts.collaborators import Collaborators
 from cosmosservice.artifacts.copying import Copying
 from cosmosservice.artifacts.deleting import Deletion
 from cosmosservice.artifacts.keys import ArtifactKey, Scope
 from cosmosservice.artifacts.parts import filled, is_absent, part_of, reference_of
-from cosmosservice.artifacts.payloads import Payloads
 from cosmosservice.artifacts.reading import Reading, created_at, damaged, extent_of, metadata_of
-from cosmosservice.artifacts.saving import HEADER_BYTES, INLINE_BYTES, Saving
+from cosmosservice.artifacts.saving import Saving
 from cosmosservice.artifacts.streams import Opened
 from cosmosservice.artifacts.sweeping import WITH_VERSIONS, Sweeping
-from cosmosservice.artifacts.versions import Versions
 from cosmosservice.hosting.concurrency import together
 
 
 class ArtifactStore:
     """Everything that an artifact service does on one connection, on its event loop."""
 
-    def __init__(
-        self,
-        container: Container,
-        bodies: Mapping[str, Bodies],
-        *,
-        inline_bytes: int = INLINE_BYTES,
-        header_bytes: int = HEADER_BYTES,
-    ) -> None:
-        self.container = container
-        self._bodies = bodies
-        self.versions = Versions(container)
-        self.payloads = Payloads(container, bodies, BLOBS if BLOBS in bodies else COSMOS)
-        self.collecting = Collecting(container, self.payloads)
-        self.deletion = Deletion(container, self.versions, self.collecting)
-        self.reading = Reading(container, self.versions, self.payloads)
-        self.saving = Saving(
-            container,
-            self.versions,
-            self.payloads,
-            self.reading,
-            self.collecting,
-            self.deletion,
-            inline_bytes,
-            header_bytes,
-        )
-        self.sweeping = Sweeping(container, bodies, self.collecting, self.deletion)
-        self.copying = Copying(
-            container,
-            self.versions,
-            self.payloads,
-            self.collecting,
-            self.saving,
-            self._load_of_user,
-        )
+    def __init__(self, shared: Collaborators) -> None:
+        self.container = shared.container
+        self._bodies = shared.bodies
+        self.versions = shared.versions
+        self.payloads = shared.payloads
+        self.collecting = shared.collecting
+        self.deletion = Deletion(shared)
+        self.reading = Reading(shared)
+        self.saving = Saving(shared, self.reading, self.deletion)
+        self.sweeping = Sweeping(shared, self.deletion)
+        self.copying = Copying(shared, self.saving, self._load_of_user)
 
     async def _load_of_user(self, key: ArtifactKey, version: int) -> types.Part | None:
         return await self.load(key, None, version)

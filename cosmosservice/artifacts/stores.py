@@ -61,7 +61,12 @@ class ArtifactStores:
         self, container: Container, connection: Connection, *, ensure: bool
     ) -> ArtifactStore:
         from cosmosservice.artifacts.bodies import PIECE_BYTES, Pieces
-        from cosmosservice.artifacts.saving import HEADER_BYTES, INLINE_BYTES
+        from cosmosservice.artifacts.collaborators import (
+            HEADER_BYTES,
+            INLINE_BYTES,
+            Collaborators,
+            Limits,
+        )
         from cosmosservice.artifacts.store import ArtifactStore
 
         sizes = self._sizes
@@ -69,12 +74,8 @@ class ArtifactStores:
         bodies: dict[str, Bodies] = {pieces.name: pieces}
         if self._blobs is not None:
             bodies["blobs"] = await self._open_blobs(self._blobs, connection, ensure=ensure)
-        return ArtifactStore(
-            container,
-            bodies,
-            inline_bytes=sizes.inline or INLINE_BYTES,
-            header_bytes=sizes.header or HEADER_BYTES,
-        )
+        limits = Limits(sizes.inline or INLINE_BYTES, sizes.header or HEADER_BYTES)
+        return ArtifactStore(Collaborators(container, bodies, limits))
 
     async def _open_blobs(self, where: str, connection: Connection, *, ensure: bool) -> Bodies:
         from cosmosservice.artifacts.blobs import PIECE_BYTES, BlobBodies, is_connection_string

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from cosmosservice.account.container import Container, Document
+from cosmosservice.account.container import Document
 from cosmosservice.account.dependants import Stands, Superseded
-from cosmosservice.artifacts.bodies import BLOBS, Bodies
-from cosmosservice.artifacts.collecting import Collecting
+from cosmosservice.artifacts.bodies import BLOBS
+from cosmosservice.artifacts.collaborators import Collaborators
 from cosmosservice.artifacts.deleting import NOTHING, Deletion
 from cosmosservice.artifacts.documents import (
     DESCRIBES_VERSION,
@@ -78,16 +78,10 @@ class SweepReport:
 class Sweeping:
     """Erases scopes, and removes what interrupted saves and deletes left."""
 
-    def __init__(
-        self,
-        container: Container,
-        bodies: Mapping[str, Bodies],
-        collecting: Collecting,
-        deletion: Deletion,
-    ) -> None:
-        self._container = container
-        self._bodies = bodies
-        self._collecting = collecting
+    def __init__(self, shared: Collaborators, deletion: Deletion) -> None:
+        self._container = shared.container
+        self._bodies = shared.bodies
+        self._collecting = shared.collecting
         self._deletion = deletion
 
     # --- erasing

@@ -69,12 +69,9 @@ class SessionWatch(AsyncIterator[SessionChange]):
         self._read, self._scope = read, scope
         self._interval = interval
         self._pauses = Retry(1, first_pause=interval, longest_pause=max(30.0, interval))
-        self._continuation: Continuation | Start = _STARTS.get(since) or Continuation.parse(
-            since, scope
-        )
-        self._end = (
-            self._continuation
-        )  # after the last change read; _place: after the last one returned
+        start = _STARTS.get(since) or Continuation.parse(since, scope)
+        self._continuation: Continuation | Start = start  # after the last change returned
+        self._end: Continuation | Start = start  # after the last change read
         self._follow = follow
         self._read_once = False
         self._at_end = False
