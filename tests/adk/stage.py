@@ -126,7 +126,7 @@ def _jsonable(value: Any) -> Any:
 
 
 def _plain(event: Event, times: list[float]) -> dict[str, Any]:
-    """An event without its time. Times that it refers to become positions in the history."""
+    """An event without its time. Times that it refers to become indexes of the history."""
     plain = _jsonable(event.model_dump(exclude_none=True))
     del plain["timestamp"]
     compaction = plain["actions"].get("compaction")

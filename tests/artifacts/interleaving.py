@@ -59,8 +59,8 @@ class Schedule:
             self._last = waiting[choice]
             if goes_on and choice and self._left is not None:
                 self._left -= 1
-            place = next(n for n, each in enumerate(self._held) if each[0] == self._last)
-            self._held.pop(place)[1].set_result(None)
+            number = next(n for n, each in enumerate(self._held) if each[0] == self._last)
+            self._held.pop(number)[1].set_result(None)
         return [task.result() for task in tasks]
 
 

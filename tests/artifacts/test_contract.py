@@ -157,18 +157,18 @@ async def test_a_name_and_one_below_it_are_two(service, who):
 
 @pytest.mark.claims(MODERN)
 async def test_tenants_do_not_meet(service, who):
-    places = [
+    scopes = [
         who,
         another(who, app_name=who["app_name"] + "2"),
         another(who, user_id="bob"),
         another(who, session_id="t"),
     ]
-    for n, place in enumerate(places):
-        await save(service, place, part=text(str(n)))
-        await save(service, place, "user:f", part=text(str(n)))
-    assert [(await load(service, place)).text for place in places] == ["0", "1", "2", "3"]
-    found = [(await load(service, place, "user:f")).text for place in places]
-    assert found == ["3", "1", "2", "3"]  # the last place has the same user as the first
+    for n, scope in enumerate(scopes):
+        await save(service, scope, part=text(str(n)))
+        await save(service, scope, "user:f", part=text(str(n)))
+    assert [(await load(service, scope)).text for scope in scopes] == ["0", "1", "2", "3"]
+    found = [(await load(service, scope, "user:f")).text for scope in scopes]
+    assert found == ["3", "1", "2", "3"]  # the last scope has the same user as the first
 
 
 async def test_deleting_removes_all_versions(service, who):

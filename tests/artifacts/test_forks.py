@@ -216,14 +216,14 @@ async def test_a_fork_cut_short_anywhere_is_completed_with_its_artifacts(
     connect, process, emulator, options
 ):
     """Completed by a process with artifacts, or first by one without and then by one with them."""
-    place, cut = -2 if options else -1, 0
+    nth, cut = -2 if options else -1, 0
     while True:
-        place += 4  # the crash matrix tries all
+        nth += 4  # the crash matrix tries all
         victim = connect()
         await victim.sessions.get_session(**THIS)
         where = lambda each: each.operation in ("create", "replace", "batch")  # noqa: E731
-        emulator.faults.fail(403, nth=place, times=None, resource="docs", where=where)
-        fork, done = ANN | {"session_id": f"fork{place}"}, False
+        emulator.faults.fail(403, nth=nth, times=None, resource="docs", where=where)
+        fork, done = ANN | {"session_id": f"fork{nth}"}, False
         try:
             await victim.sessions.fork_session(**THIS, new_session_id=fork["session_id"])
             done = True

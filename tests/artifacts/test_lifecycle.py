@@ -60,9 +60,9 @@ async def test_an_old_saver_does_not_bring_back_what_was_deleted(service, open_a
 
 async def test_a_purge_of_a_session_erases_it_and_nothing_else(service, cosmos, who):
     other = who | {"session_id": "other"}
-    for place in (who, other):
-        await save(service, place, LARGE)
-        await save(service, place, b"small", "g")
+    for scope in (who, other):
+        await save(service, scope, LARGE)
+        await save(service, scope, b"small", "g")
     await save(service, who, LARGE, "user:h")
     report = await service.purge_artifacts(**who)
     assert (report.artifacts, report.versions, report.payloads) == (2, 2, 1)

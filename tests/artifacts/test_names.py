@@ -35,12 +35,12 @@ async def test_hostile_names_are_kept_apart_and_listed_as_they_are(open_artifact
 async def test_ids_that_read_alike_when_joined_are_kept_apart(open_artifacts):
     service = open_artifacts()
     words = ["a", "a/b", "b", 'a","b', "user", "\u00fc", "u\u0308"]
-    places = list(itertools.product(words[:4], words[:4], words))
-    for n, (app, user, session) in enumerate(places):
+    scopes = list(itertools.product(words[:4], words[:4], words))
+    for n, (app, user, session) in enumerate(scopes):
         await service.save_artifact(
             app_name=app, user_id=user, session_id=session, filename="f", artifact=text(str(n))
         )
-    for n, (app, user, session) in enumerate(places):
+    for n, (app, user, session) in enumerate(scopes):
         found = await service.load_artifact(
             app_name=app, user_id=user, session_id=session, filename="f"
         )

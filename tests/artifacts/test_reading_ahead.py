@@ -123,7 +123,7 @@ async def test_a_chosen_version_is_not_read_ahead(shelf, open_here, who):
 
 
 @pytest.mark.parametrize("data", [b"small", ONE], ids=["in the document", "in a blob"])
-async def test_a_save_after_a_load_finds_its_place_at_once(open_here, emulator, who, data):
+async def test_a_save_after_a_load_finds_its_number_at_once(open_here, emulator, who, data):
     first, second = open_here(), open_here()
     await save(first, who, data)
     await save(first, who, data)

@@ -402,8 +402,8 @@ def test_repair_continues_without_a_lost_body_only_on_request(command, conversat
         document = await store.documents.read(key)
         body = document.with_status("active", 0.0) | {"revision": 0, "state": {}}
         await store.documents.replace(document, body)
-        place = key.event_id(1, document.incarnation)
-        event = await store.events.read(place, key.session_id)
+        document_id = key.event_id(1, document.incarnation)
+        event = await store.events.read(document_id, key.session_id)
         event["chunks"] = {"upload": "none", "count": 1}
         await store.events.replace(event, event["_etag"])
 

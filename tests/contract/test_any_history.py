@@ -64,7 +64,7 @@ calls = st.builds(
 )
 
 
-async def outcome(service: BaseSessionService, call: Call, place: int) -> Any:
+async def outcome(service: BaseSessionService, call: Call, number: int) -> Any:
     """What a caller sees of the call."""
     who = {"app_name": APP, "user_id": call.user}
     try:
@@ -78,8 +78,8 @@ async def outcome(service: BaseSessionService, call: Call, place: int) -> Any:
                     return None
                 for n, (at, delta, partial) in enumerate(call.events):
                     said = event(
-                        f"{place}.{n}",
-                        id=f"{place}.{n}",
+                        f"{number}.{n}",
+                        id=f"{number}.{n}",
                         timestamp=at,
                         delta=dict(delta),
                         partial=partial,
@@ -115,10 +115,10 @@ def test_any_history_of_calls_has_the_same_outcome(history):
         reference = InMemorySessionService()
         with Emulator() as emulator:
             ours = [CosmosSessionService.embedded(emulator) for _ in range(2)]
-            for place, call in enumerate(history):
-                expected = await outcome(reference, call, place)
+            for number, call in enumerate(history):
+                expected = await outcome(reference, call, number)
                 service = ours[call.process]
-                assert await outcome(service, call, place) == expected, call
+                assert await outcome(service, call, number) == expected, call
                 # The list follows the log. Another process sees a change once this one has flushed.
                 await service.flush()
             for service in ours:

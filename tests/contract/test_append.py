@@ -92,8 +92,8 @@ async def test_shared_state_of_one_session_shows_in_another_when_it_is_read_agai
     other = await service.create_session(app_name=app, user_id="ann")
     await service.append_event(session, event("one", delta={"user:u": 1, "app:a": 1}))
     await service.append_event(other, event("two", delta={"user:u": 2, "user:v": 2}))
-    for holder in (session, other):
-        stored = await reload(service, holder)
+    for held in (session, other):
+        stored = await reload(service, held)
         assert {k: v for k, v in stored.state.items() if ":" in k} == {
             "user:u": 2,
             "user:v": 2,

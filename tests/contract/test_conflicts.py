@@ -1,4 +1,4 @@
-"""Two holders of one session: the second to append is told, and nothing of its event is stored."""
+"""Two objects of one session: the second to append is told, and nothing of its event is stored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_every_session_object_carries_the_revision_it_was_read_at(service,
 
 
 @pytest.mark.parametrize("recent", [None, 0, 1])
-async def test_a_stale_holder_is_refused_with_adks_words(service, session, recent):
+async def test_a_stale_object_is_refused_with_adks_words(service, session, recent):
     stale = await reload(service, session, recent=recent)
     await service.append_event(session, event("first", delta={"k": 1}))
     with pytest.raises(StaleSessionError) as refused:
@@ -65,7 +65,7 @@ async def test_a_refused_event_leaves_no_trace(store, service, session):
         assert stored.state == {"k": 1}
 
 
-async def test_a_holder_that_reloads_can_go_on(service, session):
+async def test_an_object_that_reloads_can_go_on(service, session):
     stale = await reload(service, session)
     await service.append_event(session, event("first"))
     second = event("second", delta={"k": 2})
@@ -77,20 +77,20 @@ async def test_a_holder_that_reloads_can_go_on(service, session):
 
 
 async def test_staleness_is_a_matter_of_revision_not_of_time(service, session):
-    """The newer event has the older time. The stale holder is refused all the same."""
+    """The newer event has the older time. The stale object is refused all the same."""
     stale = await reload(service, session)
     await service.append_event(session, event("first", timestamp=1.0))
     with pytest.raises(StaleSessionError):
         await service.append_event(stale, event("second", timestamp=3_000_000_000.0))
 
 
-async def test_a_current_holder_whose_time_drifted_is_not_stale(service, session):
+async def test_a_current_object_whose_time_drifted_is_not_stale(service, session):
     session.last_update_time -= 0.0001
     await service.append_event(session, event("next"))
     assert texts(await reload(service, session)) == ["hello", "next"]
 
 
-async def test_a_stale_holder_in_another_process_is_refused(store, service, session):
+async def test_a_stale_object_in_another_process_is_refused(store, service, session):
     other = store.open()
     theirs = await reload(other, session)
     await service.append_event(session, event("first"))
@@ -99,7 +99,7 @@ async def test_a_stale_holder_in_another_process_is_refused(store, service, sess
     assert texts(await reload(other, session)) == ["hello", "first"]
 
 
-async def test_of_holders_that_append_at_once_one_wins(store, service, session):
+async def test_of_objects_that_append_at_once_one_wins(store, service, session):
     """Round after round, in whichever process they are."""
     other = store.open()
     for n in range(4):
@@ -108,8 +108,8 @@ async def test_of_holders_that_append_at_once_one_wins(store, service, session):
         copies.append((other, await reload(other, session)))
         results = await asyncio.gather(
             *(
-                holder.append_event(copy, event(f"{n}-{i}", delta={f"{n}-{i}": n}))
-                for i, (holder, copy) in enumerate(copies)
+                writer.append_event(copy, event(f"{n}-{i}", delta={f"{n}-{i}": n}))
+                for i, (writer, copy) in enumerate(copies)
             ),
             return_exceptions=True,
         )

@@ -42,7 +42,7 @@ async def test_user_and_app_state_survive(service, app):
     assert fresh.state == {"user:u": 1, "user:v": 2, "app:a": 1, "app:b": 2}
 
 
-async def test_other_holders_of_the_id_keep_theirs(service, app):
+async def test_others_with_the_id_keep_theirs(service, app):
     kept = [
         await service.create_session(app_name=name, user_id=user, session_id="s")
         for name, user in [(app, "bob"), (app + "_x", "ann")]
@@ -96,7 +96,7 @@ async def test_a_session_deleted_by_another_process_accepts_no_event(store, serv
 
 @pytest.mark.claims(DURABLE)
 @pytest.mark.parametrize("events", [0, 1, 3])
-async def test_a_holder_of_the_old_session_cannot_write_into_the_new_one(service, app, events):
+async def test_an_object_of_the_old_session_cannot_write_into_the_new_one(service, app, events):
     old = await service.create_session(app_name=app, user_id="ann", session_id="s")
     for n in range(events):
         await service.append_event(old, event(f"old {n}"))

@@ -77,9 +77,9 @@ async def test_an_object_is_refused_once_another_has_appended(
     held = await LOADED[loaded](service, session)
     received = {name: send(held) for name, send in SENT.items()}
     await service.append_event(session, event("first", timestamp=time))
-    for holder, sent in itertools.product((store.open(), service), SENT):
+    for writer, sent in itertools.product((store.open(), service), SENT):
         with pytest.raises(StaleSessionError):
-            await holder.append_event(received[sent], event("too late", timestamp=NEWER + 1))
+            await writer.append_event(received[sent], event("too late", timestamp=NEWER + 1))
     assert texts(await reload(service, session)) == ["one", "two", "first"]
 
 

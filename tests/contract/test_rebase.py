@@ -25,7 +25,7 @@ async def session(service, app):
     return made
 
 
-async def test_a_stale_holder_catches_up_and_appends(store, service, session):
+async def test_a_stale_object_catches_up_and_appends(store, service, session):
     stale = await reload(service, session)
     other = store.open()
     theirs = await reload(other, session)
@@ -40,12 +40,12 @@ async def test_a_stale_holder_catches_up_and_appends(store, service, session):
 
 
 async def test_all_that_append_at_once_land_in_one_order(store, service, session):
-    holders = [service, service, store.open(on_conflict="rebase")]
-    copies = [await reload(holder, session) for holder in holders]
+    services = [service, service, store.open(on_conflict="rebase")]
+    copies = [await reload(writer, session) for writer in services]
     await asyncio.gather(
         *(
-            holder.append_event(copy, event(str(n), delta={f"k{n}": n}))
-            for n, (holder, copy) in enumerate(zip(holders, copies, strict=True))
+            writer.append_event(copy, event(str(n), delta={f"k{n}": n}))
+            for n, (writer, copy) in enumerate(zip(services, copies, strict=True))
         )
     )
     stored = await reload(service, session)

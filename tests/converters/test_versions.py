@@ -149,14 +149,14 @@ json_values = st.recursive(
 def test_no_document_raises(data):
     fields = event_to_fields(data.draw(events))
     for _ in range(data.draw(st.integers(1, 3))):
-        holder = fields
+        outer = fields
         while True:
             key = data.draw(
-                st.sampled_from(sorted(holder) if isinstance(holder, dict) else range(len(holder)))
+                st.sampled_from(sorted(outer) if isinstance(outer, dict) else range(len(outer)))
             )
-            inner = holder[key]
+            inner = outer[key]
             if not inner or not isinstance(inner, (dict, list)) or data.draw(st.booleans()):
                 break
-            holder = inner
-        holder[key] = data.draw(json_values)
+            outer = inner
+        outer[key] = data.draw(json_values)
     assert isinstance(fields_to_event(fields), Event)

@@ -121,15 +121,15 @@ async def trip(service, dependants, now):
         now - 0.4 * HOUR,
         {"travellers": 1, "user:home": "London"},
     )
-    place = {"app_name": "travel", "user_id": "ada.lovelace", "session_id": session.id}
+    where = {"app_name": "travel", "user_id": "ada.lovelace", "session_id": session.id}
     if dependants.artifacts is not None:
         save = dependants.artifacts.save_artifact
         plan = "# Lisbon\n\n* 14 May: BA 502, 10:35\n* 15 May: Sintra\n* 18 May: home\n"
-        await save(**place, filename="itinerary.md", artifact=types.Part(text=plan))
-        await save(**place, filename="itinerary.md", artifact=types.Part(text=plan + "* a cake\n"))
-        await save(**place, filename="sintra.png", artifact=image(2))
+        await save(**where, filename="itinerary.md", artifact=types.Part(text=plan))
+        await save(**where, filename="itinerary.md", artifact=types.Part(text=plan + "* a cake\n"))
+        await save(**where, filename="sintra.png", artifact=image(2))
         await save(
-            **place, filename="user:passport.txt", artifact=types.Part(text="valid until 2031")
+            **where, filename="user:passport.txt", artifact=types.Part(text="valid until 2031")
         )
     await talk.user("I would like to spend four days in Lisbon in the middle of May.")
     await talk.agent(
@@ -194,7 +194,7 @@ async def trip(service, dependants, now):
         delta={"itinerary": True, "user:likes": ["river views", "early flights"]},
     )
     if dependants.memory is not None:
-        await dependants.memory.add_session_to_memory(await service.get_session(**place))
+        await dependants.memory.add_session_to_memory(await service.get_session(**where))
     return session
 
 
@@ -235,10 +235,10 @@ async def engineering(service, dependants, now):
     session, talk = await begin(
         service, "support", user, "order-storage", now - 0.2 * HOUR, {"budget": 300}
     )
-    place = {"app_name": "support", "user_id": user, "session_id": session.id}
+    where = {"app_name": "support", "user_id": user, "session_id": session.id}
     for number in (19, 109) if dependants.artifacts is not None else ():
         await dependants.artifacts.save_artifact(
-            **place, filename=f"chart{number}.csv", artifact=types.Part(text="day,orders\n1,40\n")
+            **where, filename=f"chart{number}.csv", artifact=types.Part(text="day,orders\n1,40\n")
         )
     await talk.user("How should we keep our orders? Some 5,000 writes a second, at most $300.")
     await talk.agent(

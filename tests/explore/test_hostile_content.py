@@ -81,8 +81,8 @@ async def test_nothing_that_is_stored_becomes_markup(visit):
     memory, artifacts = visitor.dependants.memory, visitor.dependants.artifacts
     session = await hostile_session(visitor.service)
     await memory.add_session_to_memory(session)
-    place = {"app_name": HOSTILE, "user_id": HOSTILE, "session_id": session.id}
-    await artifacts.save_artifact(**place, filename=HOSTILE, artifact=types.Part(text=HOSTILE))
+    where = {"app_name": HOSTILE, "user_id": HOSTILE, "session_id": session.id}
+    await artifacts.save_artifact(**where, filename=HOSTILE, artifact=types.Part(text=HOSTILE))
     named = names(session)
     user = {"app": HOSTILE, "user": HOSTILE}
     for path, parameters in (

@@ -58,8 +58,8 @@ def quick(monkeypatch):
     monkeypatch.setattr("cosmosservice.explore.server.Live", lambda s: live.Live(s, 0.02))
 
 
-async def make(service, session_id="s", **place):
-    return await service.create_session(**(SHOP | place), session_id=session_id)
+async def make(service, session_id="s", **where):
+    return await service.create_session(**(SHOP | where), session_id=session_id)
 
 
 async def test_a_list_gets_changes_of_every_app_and_a_session_its_own(visit):

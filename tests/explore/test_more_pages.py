@@ -59,9 +59,9 @@ async def test_artifacts_have_versions(visit):
     visitor = await visit(dependants=True)
     artifacts = visitor.dependants.artifacts
     session = await make(visitor.service)
-    place = {"app_name": "shop", "user_id": "ada", "session_id": "first", "filename": "bill.txt"}
+    where = {"app_name": "shop", "user_id": "ada", "session_id": "first", "filename": "bill.txt"}
     for text in ("old bill", "new bill"):
-        await artifacts.save_artifact(**place, artifact=types.Part(text=text))
+        await artifacts.save_artifact(**where, artifact=types.Part(text=text))
     listed = read(await visitor.get("/session", **names(session)))
     assert "Artifacts bill.txt text/plain, 8 bytes versions 1 0" in listed
     listed = read(await visitor.get("/user", **USER))
@@ -84,7 +84,7 @@ async def test_the_newest_memories_are_shown_before_a_search(visit):
 async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(visit):
     visitor = await visit(dependants=True)
     session = await make(visitor.service)
-    place = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
+    where = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
     script = b"<script>alert(1)</script>"
     for name, kind, data in (
         ("cup.png", "image/png", b"\x89PNG"),
@@ -92,7 +92,7 @@ async def test_an_image_among_the_artifacts_is_shown_and_anything_else_is_saved(
         ("large.bin", "application/octet-stream", bytes(3_000_000)),
     ):
         part = types.Part(inline_data=types.Blob(mime_type=kind, data=data))
-        await visitor.dependants.artifacts.save_artifact(**place, filename=name, artifact=part)
+        await visitor.dependants.artifacts.save_artifact(**where, filename=name, artifact=part)
         address = f"{visitor.origin}/artifact/content"
         asked = names(session) | {"name": name, "version": "0"}
         async with visitor.http.get(address, params=asked) as answer:

@@ -107,10 +107,10 @@ async def test_an_artifact_of_a_later_event_is_not_shown_at_an_earlier_one(visit
     session = await visitor.service.create_session(
         app_name="shop", user_id="ada", session_id="first"
     )
-    place = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
+    where = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
     for number, name in enumerate(("chart109.csv", "chart19.csv"), 1):
         part = types.Part(text="a,b")
-        await visitor.dependants.artifacts.save_artifact(**place, filename=name, artifact=part)
+        await visitor.dependants.artifacts.save_artifact(**where, filename=name, artifact=part)
         actions = EventActions(artifact_delta={name: 0})
         event = said("waiter", text("Done"), at=float(number), actions=actions)
         await visitor.service.append_event(session, event)

@@ -133,9 +133,9 @@ async def test_a_user_is_erased_when_the_id_was_typed(visit, emulator):
     session = await make(visitor.service)
     memory, artifacts = visitor.dependants.memory, visitor.dependants.artifacts
     await memory.add_session_to_memory(session)
-    place = {"app_name": "shop", "user_id": "ada-xyzzy", "session_id": "first"}
+    where = {"app_name": "shop", "user_id": "ada-xyzzy", "session_id": "first"}
     await artifacts.save_artifact(
-        **place, filename="bill", artifact=types.Part(text="message 1 of the bill")
+        **where, filename="bill", artifact=types.Part(text="message 1 of the bill")
     )
     user = {"app": "shop", "user": "ada-xyzzy"}
     assert "name" in read(await visitor.get("/user", **user))
@@ -146,7 +146,7 @@ async def test_a_user_is_erased_when_the_id_was_typed(visit, emulator):
     assert (status, "1 session, state, memories and artifacts" in read(text)) == (200, True)
     with raw_store(emulator) as raw:
         assert not raw.contains("message 1")
-    assert await artifacts.list_artifact_keys(**place) == []
+    assert await artifacts.list_artifact_keys(**where) == []
     found = await visitor.get("/user", **user, memory="message")
     assert "Nothing was found." in read(found)
     status, _ = await visitor.answer("/session", params=names(session))

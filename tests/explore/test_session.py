@@ -78,8 +78,8 @@ async def test_the_conversation_reads_as_it_was_held(visit):
         *("fetch returned", '"price": 3', "Here you are", "image/png, 8 bytes"),
         *("image/svg+xml, 6 bytes", "BLOCKED Not that"),
     ]
-    places = [text.index(each) for each in shown]
-    assert places == sorted(places)
+    offsets = [text.index(each) for each in shown]
+    assert offsets == sorted(offsets)
     assert "4.0 s 1,200 tokens in, 34 out ≈ 28 RU" in text
     assert 'src="data:image/png;base64,iVBORw0KGgo="' in page
     assert "data:image/svg" not in page
@@ -135,8 +135,8 @@ async def test_a_deleted_session_shows_its_state_too(visit):
     visitor = await visit()
     session = await conversation(visitor.service)
     await visitor.service.flush()
-    place = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
-    await visitor.service.delete_session(**place)
+    where = {"app_name": "shop", "user_id": "ada", "session_id": "first"}
+    await visitor.service.delete_session(**where)
     page = read(await visitor.get("/session", **names(session), at=3))
     assert "This session is deleted." in page
     assert 'cart changed ["tea"] was []' in page

@@ -20,6 +20,6 @@ def documents_of(
 
 
 def memories_of(store: Emulator | Cosmos) -> list[str]:
-    """The texts of the memories, in the order of their places."""
+    """The texts of the memories, in the order in which they were added."""
     found = [each for each in documents_of(store) if each["kind"] == "memory"]
     return [each["content"]["parts"][0]["text"] for each in sorted(found, key=lambda d: d["at"])]

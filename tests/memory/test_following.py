@@ -130,19 +130,19 @@ def test_it_follows_until_it_is_stopped(capsys, monkeypatch):
     keep = following._keep_position
 
     async def use() -> None:
-        positions: asyncio.Queue[None] = asyncio.Queue()
+        stored: asyncio.Queue[None] = asyncio.Queue()
 
         async def kept_position(*where):
             await keep(*where)
-            positions.put_nowait(None)
+            stored.put_nowait(None)
 
         monkeypatch.setattr(following, "_keep_position", kept_position)
         await append("One")
         task = asyncio.create_task(following.follow(None, None, None, **options))
         async with asyncio.timeout(20):
-            await positions.get()
+            await stored.get()
             await append("Two")
-            await positions.get()
+            await stored.get()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -202,7 +202,7 @@ def test_the_purge_of_a_predecessor_leaves_the_session_that_has_its_name():
     assert "New" in kept()
 
 
-def test_a_position_in_another_container_is_explained():
+def test_a_continuation_in_another_container_is_explained():
     say("One")
     follow()
     with Emulator("store.db") as emulator, raw_client(emulator) as client:

@@ -77,14 +77,14 @@ async def test_a_memory_that_is_added_while_it_is_erased_is_not_lost(
     assert await all_of(open_memory()) == ["one", "three"]
 
 
-@pytest.mark.parametrize("place", range(1, 6))
+@pytest.mark.parametrize("nth", range(1, 6))
 async def test_an_erasure_that_was_cut_short_is_finished_by_the_next(
-    open_memory, emulator, sessions, place
+    open_memory, emulator, sessions, nth
 ):
     for each in sessions:
         await open_memory().add_session_to_memory(each)
     writes = ("replace", "delete")
-    emulator.faults.fail(403, nth=place, times=None, where=lambda each: each.operation in writes)
+    emulator.faults.fail(403, nth=nth, times=None, where=lambda each: each.operation in writes)
     with pytest.raises(Exception, match="403"):
         await open_memory().purge_memories(**WHO, session_id="source")
     emulator.faults.clear()

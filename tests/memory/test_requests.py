@@ -152,8 +152,8 @@ async def test_a_session_that_was_loaded_without_its_beginning_gets_it_later(ope
     await open_memory().add_session_to_memory(talk)
     listed = open_memory().iter_memories(app_name="app", user_id=USER)
     assert sorted([each.id async for each in listed]) == sorted(each.id for each in whole)
-    places = {each["memory_id"]: each["at"] for each in documents_of(emulator)}
-    assert [places[each.id] for each in whole] == sorted(places.values())
+    turns = {each["memory_id"]: each["at"] for each in documents_of(emulator)}
+    assert [turns[each.id] for each in whole] == sorted(turns.values())
     talk.events = [*whole, event("One more")]
     emulator.clear_requests()
     await open_memory().add_session_to_memory(talk)

@@ -1,7 +1,7 @@
 """Erasing: events become stubs, bodies are deleted, and a user's state leaves a stamp.
 
 Erasure goes by partition, not by what a session document knows. It erases everything that is stored
-under the session's name and is dead. Dead are: an incarnation that is being purged; all places up
+under the session's name and is dead. Dead are: an incarnation that is being purged; everything up
 to the revision of a document that is being purged; and what was found *before* the session document
 was read and is not of its incarnation.
 """
@@ -12,11 +12,11 @@ from tests.model.steps import confirm, probe, record, record_id
 from tests.model.store import EMPTY, Frozen
 
 
-def content(rules, sid, probed, place=(1, "")):
+def content(rules, sid, probed, record=(1, "")):
     """The stored content of a session, as (version, document): events, then bodies. A read may be
     stale, so a probe comes first."""
     if not probed and not rules.without("erasure probes first"):
-        yield from probe("log" + sid, place)
+        yield from probe("log" + sid, record)
     found = yield ("scan", "log" + sid)
     found = tuple(e for e in found[1] if e[1].kind == "event")
     if rules.bodies:
@@ -36,7 +36,7 @@ def is_dead(entry, doc, found):
 
 
 def remove(rules, sid, todo):
-    """Replaces events by stubs, which keep their places taken, and deletes bodies."""
+    """Replaces events by stubs, which keep their sequence numbers taken, and deletes bodies."""
     while todo:
         (version, rec), todo = todo[0], todo[1:]
         if not rec.seq:
@@ -111,7 +111,7 @@ def sweep(rules, sid):
 
 
 def erase_predecessors(rules, sid, doc, last):
-    """Erases what a re-created session left of its predecessors: every place up to `last`."""
+    """Erases what a re-created session left of its predecessors: everything up to `last`."""
     probed = False
     while True:
         found = None

@@ -25,7 +25,7 @@ INITIAL = Frozen(j=0, k=0)
 
 
 def get(rules, proc):
-    """A session object: incarnation, place, and whether the session is new; None if there is none.
+    """A session object: incarnation, sequence number, and whether the session is new, or None.
     A session is new until it has an event, whatever other records its log has."""
     reply = yield ("read", "session1", "s")
     found = yield ("query", "log1")
@@ -156,7 +156,7 @@ def rebuilds(rules):
 
 
 def last_creation(rules, records):
-    """The first event of the last session that has any, and its last place."""
+    """The first event of the last session that has any, and its last sequence number."""
     first = None
     for r in records:
         if r.kind == "event" and (first is None or r.incarnation != first.incarnation):

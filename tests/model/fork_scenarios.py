@@ -34,7 +34,7 @@ def source_with(rules, *event_ids):
 
 
 def forking_document(n):
-    source = Frozen(sid="1", incarnation="a0", place=n, events=n)
+    source = Frozen(sid="1", incarnation="a0", seq=n, events=n)
     return session_document("f0", "forking").having(source=source)
 
 
@@ -109,7 +109,7 @@ def F2c(rules):
 
 
 def F3(rules):
-    """The forker died at any point; a reader and a delete find what it left."""
+    """The forker died at any step; a reader and a delete find what it left."""
     ps = [
         Process("G", gets_and_appends(rules, "g", sid="2"), lost_reply=True),
         Process("H", gets(rules, "2"), crash=True),

@@ -2,7 +2,7 @@
 
 The new document comes first, with the status `forking`. It names its source, the point and the
 number of events. It may take the place of a purged session; its log then begins after the stubs.
-Then the events are copied to the first places of its log, and it becomes active. Any process that
+Then the events are copied to the beginning of its log, and it becomes active. Any process that
 finds `forking` completes the fork. If events of the source are gone, it announces a purge.
 
 The copy of an event z is called "f:z" here, to tell the two apart.
@@ -34,9 +34,9 @@ def fork(rules, proc, source, target, incarnation):
             outcome = "notfound"
     reply = None
     if outcome is None:
-        place = max([doc.revision, *(r.seq for r in records)])
+        seq = max([doc.revision, *(r.seq for r in records)])
         records = tuple(r for r in records if r.kind == "event")
-        named = Frozen(sid=source, incarnation=doc.incarnation, place=place, events=len(records))
+        named = Frozen(sid=source, incarnation=doc.incarnation, seq=seq, events=len(records))
         doc = Frozen(
             status="forking",
             incarnation=incarnation,
@@ -45,7 +45,7 @@ def fork(rules, proc, source, target, incarnation):
             state=EMPTY,
             source=named,
         )
-        named = place = None
+        named = seq = None
         if rules.without("the fork's document is created first"):
             yield from copies(target, doc, records)
         reply = yield ("create", "session" + target, "s", doc)
@@ -65,7 +65,7 @@ def fork(rules, proc, source, target, incarnation):
             elif found is not None and found.status == "purging":
                 yield from erase(rules, target, found, reply[1])
             elif found is not None and found.status == "purged":
-                # A new incarnation for every attempt, after the places of the stubs.
+                # A new incarnation for every attempt, after the stubs.
                 doc = doc.having(
                     incarnation=doc.incarnation + "'",
                     first_seq=found.revision + 1,
@@ -92,7 +92,7 @@ def own_attempt(doc, incarnation):
 
 
 def copies(sid, doc, records):
-    """Copies the events into the new log. A place that is taken was filled by another process."""
+    """Copies the events into the new log. Another process may have taken a number."""
     i = 0
     while i < len(records):
         rec = records[i]
@@ -136,7 +136,7 @@ def complete(rules, sid, doc, etag):
         yield from probe("log" + source.sid, (1, source.incarnation))
     found = yield ("query", "log" + source.sid)
     found = of(found[1], source.incarnation)
-    found = tuple(r for r in found if r.kind == "event" and r.seq <= source.place)
+    found = tuple(r for r in found if r.kind == "event" and r.seq <= source.seq)
     if len(found) < source.events and not rules.without("a fork ends with its source"):
         found = None
         doc = doc.having(status="purging")

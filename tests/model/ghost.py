@@ -44,9 +44,9 @@ def history(store: Frozen) -> Frozen:
                     dead.setdefault(rec.incarnation, 0)
             if doc is not None:
                 seen.setdefault(doc.incarnation, doc.first_seq)
-                places = {r.seq for r in records if r.incarnation == doc.incarnation}
+                present = {r.seq for r in records if r.incarnation == doc.incarnation}
                 span = range(doc.first_seq, doc.revision + 1)
-                lost |= {(doc.incarnation, seq) for seq in span if seq not in places}
+                lost |= {(doc.incarnation, seq) for seq in span if seq not in present}
     return Frozen(
         returned=frozenset(created) | writers,
         rejected=frozenset(),
@@ -61,7 +61,7 @@ def history(store: Frozen) -> Frozen:
         running=EMPTY,  # (process, operation) -> what it knew when it began
         incarnations=Frozen(seen),
         won=EMPTY,  # (incarnation, marker) -> event appended from it
-        lost=frozenset(lost),  # places whose documents were removed before the start
+        lost=frozenset(lost),  # sequence numbers whose documents were removed before the start
         erased=frozenset(),  # events whose user state was erased together with their session
         completed=frozenset(),  # incarnations of forks that have been active
         ended=frozenset(),  # incarnations of forks that will never be active
@@ -104,7 +104,7 @@ class Ghost:
 
     @staticmethod
     def older(ghost, a, b) -> bool:
-        """Whether a is older than b: by real time, by its place in a log, or by a chain of both."""
+        """Whether a is older than b: by real time, by the order of a log, or by a chain of both."""
         if a == b:
             return False
         if a is None:
@@ -113,10 +113,10 @@ class Ghost:
         while waiting:
             x = waiting.pop()
             earlier = set(ghost.started.get(x, ()))
-            place = ghost.created.get(x)
-            if place:
+            created = ghost.created.get(x)
+            if created:
                 earlier |= {
-                    y for y, p in ghost.created.items() if p[0] == place[0] and p[1] < place[1]
+                    y for y, p in ghost.created.items() if p[0] == created[0] and p[1] < created[1]
                 }
             if a in earlier:
                 return True

@@ -61,8 +61,8 @@ class Invariants(Ghost):
                 broken.append(
                     ("I7-append-to-nobody", f"{new.event_id} stored in {inc}, which nobody shows")
                 )
-            place = (inc, new.seq, new.session)
-            return ghost.having(created=ghost.created.put(new.event_id, place))
+            created = (inc, new.seq, new.session)
+            return ghost.having(created=ghost.created.put(new.event_id, created))
         if new.kind == "tombstone":
             if sum(r.event_id == new.event_id for r in documents(after, op[1])) > 1:
                 broken.append(("I9-delete-twice", f"{new.event_id} put a second tombstone"))
@@ -117,11 +117,11 @@ class Invariants(Ghost):
         there = documents(after, "log" + source.sid)
         there = [r for r in there if r.incarnation == source.incarnation and r.kind == "event"]
         if new.status == "purging":
-            if len([r for r in there if r.seq <= source.place]) == source.events:
+            if len([r for r in there if r.seq <= source.seq]) == source.events:
                 broken.append(("I18-denied", f"{inc} is ended, although its source is there"))
             return ghost.having(dead=ghost.dead.put(inc, 0), ended=ghost.ended | {inc})
-        places = ((p[1], e) for e, p in ghost.created.items() if p[0] == source.incarnation)
-        wanted = [("f:" + e) for seq, e in sorted(places) if seq <= source.place]
+        events = ((p[1], e) for e, p in ghost.created.items() if p[0] == source.incarnation)
+        wanted = [("f:" + e) for seq, e in sorted(events) if seq <= source.seq]
         found = [r.event_id for r in documents(after, log) if r.incarnation == inc]
         if wanted != found or new.revision - new.first_seq + 1 != len(wanted):
             broken.append(("I18-fork", f"{found} up to {new.revision}, not {wanted}"))
@@ -144,8 +144,8 @@ class Invariants(Ghost):
             broken.append(("I7-range", f"{new.incarnation} begins at {new.first_seq} again"))
         event_id = "i:" + new.incarnation.rstrip("'")
         if event_id in ghost.touches:
-            place = (new.incarnation, new.first_seq - 1, EMPTY)
-            ghost = ghost.having(created=ghost.created.put(event_id, place))
+            created = (new.incarnation, new.first_seq - 1, EMPTY)
+            ghost = ghost.having(created=ghost.created.put(event_id, created))
         return ghost.having(incarnations=ghost.incarnations.put(new.incarnation, new.first_seq))
 
     def _changed_body(self, ghost, op, before, after, broken):
@@ -198,13 +198,13 @@ class Invariants(Ghost):
         if outcome == "ok":
             if not stored and inc not in ghost.dead:
                 broken.append(("I1-lost", f"{event_id} returned, but is not in the log"))
-            place = ghost.created.get(event_id, (inc, n + 1))[1]
-            if (inc, self._life_at(records, inc, place)) in ghost.deleted_before.get(event_id, ()):
+            seq = ghost.created.get(event_id, (inc, n + 1))[1]
+            if (inc, self._life_at(records, inc, seq)) in ghost.deleted_before.get(event_id, ()):
                 broken.append(("I6-append-after-delete", f"{event_id} began after the delete"))
             crossed = [
                 r.seq
                 for r in records
-                if r.incarnation == inc and r.kind == "tombstone" and n < r.seq < place
+                if r.incarnation == inc and r.kind == "tombstone" and n < r.seq < seq
             ]
             if crossed:
                 broken.append(
@@ -248,11 +248,11 @@ class Invariants(Ghost):
             broken.append(("I6-get-after-delete", f"get shows {inc} after its delete returned"))
         if any(owner != inc for owner in shown.owners):
             broken.append(("I7-get", f"{inc} shows records of {set(shown.owners)}"))
-        places = {e: p for e, p in ghost.created.items() if p[0] == inc and e[:2] != "i:"}
-        expected = sorted((p[1], e) for e, p in places.items() if p[1] <= shown.n)
+        created = {e: p for e, p in ghost.created.items() if p[0] == inc and e[:2] != "i:"}
+        expected = sorted((p[1], e) for e, p in created.items() if p[1] <= shown.n)
         state = {}
         for _, event_id in expected:
-            state.update(places[event_id][2])
+            state.update(created[event_id][2])
         expected = tuple(e for _, e in expected)
         if expected != shown.event_ids:
             broken.append(
@@ -263,7 +263,7 @@ class Invariants(Ghost):
                 ("I11-torn-state", f"marker {shown.n} shows {dict(shown.state)}, not {state}")
             )
         if fresh:
-            for event_id in sorted(returned & set(places) - set(shown.event_ids)):
+            for event_id in sorted(returned & set(created) - set(shown.event_ids)):
                 broken.append(("I4-event", f"{event_id} returned before, get does not show it"))
             for key, writer in shown.shown.items():
                 if writer in erased:

@@ -122,7 +122,7 @@ def L3(rules):
 
 
 def L4(rules):
-    """A purge while the events lag; a holder of the session, a restore."""
+    """A purge while the events lag; an object of the session, a restore."""
     ps = [
         Process("P", purges(rules), stale=True, crash=True),
         Process("A", appends(rules, holding(n=2, event_ids="yz"), "a")),
@@ -240,7 +240,7 @@ def D3(rules):
 
 
 def D3b(rules):
-    """Repair closes a hole, so that no old session object finds a place below the revision."""
+    """Repair closes a hole, so that no old object finds a free number below the revision."""
     ps = [
         Process("X", repairs(rules)),
         Process("A", appends(rules, holding(n=1, event_ids="y"), "a"), after=("X",)),

@@ -224,7 +224,7 @@ def append(rules, proc, session, event_id, delta=EMPTY, user=EMPTY, app=EMPTY, *
         if written[0] == "ok":
             outcome = "ok"
             break
-        # A query tells whose record has the place. An answer without that record is stale: ask
+        # A query tells whose record has the number. An answer without that record is stale: ask
         # again.
         while newer is None:
             found = None

@@ -34,7 +34,7 @@ def two_events_deleted(rules):
 
 
 def P1(rules):
-    """Purge against two old holders and a re-creator; a crash; another purge finishes."""
+    """Purge against two old objects and a re-creator; a crash; another purge finishes."""
     ps = [
         Process("P", purges(rules), crash=True),
         Process("A", appends(rules, holding(n=2, event_ids="yz"), "a", key="k")),

@@ -61,8 +61,8 @@ def describe_step(step: tuple) -> str:
         return f"{text} -> {reply}"
     if op[0] in ("query", "scan"):
         docs = [d if op[0] == "query" else d[1] for d in reply[1]]
-        places = (f"{d.seq}/{d.incarnation}:" if "seq" in d else "" for d in docs)
-        found = ", ".join(place + describe(d) for place, d in zip(places, docs, strict=True))
+        ids = (f"{d.seq}/{d.incarnation}:" if "seq" in d else "" for d in docs)
+        found = ", ".join(each + describe(d) for each, d in zip(ids, docs, strict=True))
         return f"{text} -> [{found}]"
     if op[0] == "read" and reply[0] == "ok":
         return f"{text} -> {describe(reply[2])}"

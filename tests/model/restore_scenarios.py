@@ -48,7 +48,7 @@ def R1b(rules):
 
 
 def R2(rules):
-    """Restore against an old holder and a delete; one crash, one lost reply."""
+    """Restore against an old object and a delete; one crash, one lost reply."""
     ps = [
         Process("X", restores(rules), crash=True, lost_reply=True),
         Process("A", appends(rules, holding(n=1, event_ids="z"), "a", key="k")),

@@ -43,10 +43,10 @@ def S1b(rules):
 
 
 def S2(rules):
-    """An old holder, a deleter, a re-creator, and a writer in the new incarnation; one crash."""
-    holder = holding(n=1, event_ids="z")
+    """An old object, a deleter, a re-creator, and a writer in the new incarnation; one crash."""
+    held = holding(n=1, event_ids="z")
     ps = [
-        Process("A", appends(rules, holder, "a", key="k"), crash=True),
+        Process("A", appends(rules, held, "a", key="k"), crash=True),
         Process("D", deletes(rules), crash=True),
         Process("C", creates(rules, "a1")),
         Process("N", gets_and_appends(rules, "n", key="k"), after=("C",)),
@@ -68,7 +68,7 @@ def S2b(rules):
 
 
 def S2c(rules):
-    """A re-created session without events: delete, its holder appends, create; in sequence."""
+    """A re-created session without events: delete, its object appends, create; in sequence."""
     ps = [
         Process("D", deletes(rules), crash=True),
         Process("A", appends(rules, holding(incarnation="a1", n=2), "a"), after=("D",)),
@@ -260,7 +260,7 @@ def S9(rules):
 
 
 def S9b(rules):
-    """Rebase: a holder of the old incarnation against delete, re-creation and new events."""
+    """Rebase: an object of the old incarnation against delete, re-creation and new events."""
     steps = deletes(rules), creates(rules, "a1"), gets_and_appends(rules, "n")
     ps = [
         Process("A", appends(rules, holding(), "a", key="k", rebase=True), lost_reply=True),
@@ -293,7 +293,7 @@ def S9d(rules):
 
 
 def S10(rules):
-    """Old holder, rebasing writer, deleter, re-creator; a crash and a lost reply."""
+    """An old object, rebasing writer, deleter, re-creator; a crash and a lost reply."""
     ps = [
         Process("A", appends(rules, holding(), "a", key="k"), crash=True, lost_reply=True),
         Process("B", gets_and_appends(rules, "b", key="k", rebase=True)),

@@ -54,7 +54,7 @@ def tombstone(seq, incarnation):
 def session_document(
     incarnation, status="active", first_seq=1, revision=0, shows=(), replaced=None
 ):
-    """`replaced`: the first place of the predecessors' events that are not erased."""
+    """`replaced`: the first sequence number of the predecessors that is not erased."""
     doc = Frozen(
         status=status,
         incarnation=incarnation,

@@ -52,7 +52,7 @@ def record_id(rec: Frozen) -> tuple[int, str]:
 
 
 def of(records, incarnation, after=0):
-    """The records of one incarnation after a place; those of others are ignored."""
+    """The records of one incarnation after a sequence number; those of others are ignored."""
     return tuple(r for r in records if r.incarnation == incarnation and r.seq > after)
 
 
@@ -95,23 +95,23 @@ def confirm(sid):
 
 
 def first_missing(records, first, last, holes=()):
-    """The first place from `first` up to `last` or the last record that was neither read nor proved
-    to be empty."""
+    """The first number from `first` up to `last`, or up to the last record, that was neither read
+    nor proved to be a hole."""
     known = {r.seq for r in records} | {seq for seq, _ in holes}
     last = max([last, *known])
     return next((seq for seq in range(first, last + 1) if seq not in known), None)
 
 
-def proved(rules, sid, place, holes, tries):
-    """Decides about a place that was not read: returns (proved holes, tries). Then the log is read
+def proved(rules, sid, missing, holes, tries):
+    """Decides about a record that was not read: returns (proved holes, tries). Then the log is read
     again.
 
     The old protocol read a few times and then took the record for removed.
     """
     if rules.without("a hole is proved by a probe"):
-        return ((*holes, place) if tries else holes), tries + 1
-    there = yield from probe("log" + sid, place)
-    return (holes if there else (*holes, place)), tries
+        return ((*holes, missing) if tries else holes), tries + 1
+    there = yield from probe("log" + sid, missing)
+    return (holes if there else (*holes, missing)), tries
 
 
 def read_whole(rules, sid, incarnation, begin, end, given=None, own=(), gaps=False):
@@ -268,7 +268,7 @@ def project(rules, sid, incarnation, upto, own=()):
 def finish_restore(rules, sid, doc, etag):
     """Completes a restore that the session document announces: its record, then the document.
 
-    The document fixes the record's place, so that only one of several helpers writes it.
+    The document fixes the record's sequence number, so that only one of several helpers writes it.
     """
     done = yield (
         "create",

@@ -1,4 +1,4 @@
-"""Several real processes on one emulator over HTTP, killed at points that a seed chooses.
+"""Several real processes on one emulator over HTTP, killed at moments that a seed chooses.
 
 A killed process is replaced by a new one. At the end, every acknowledged event is stored exactly
 once, and every guarantee holds. Half of the kills happen while replicas lag.
@@ -34,7 +34,7 @@ from tests.reliability.guarantees import (
     Where,
     check_guarantees,
 )
-from tests.reliability.worker import PLACES, work
+from tests.reliability.worker import SESSIONS, work
 from tests.support.figures import record
 
 DEADLINE = 300  # seconds: a run that takes longer is stuck
@@ -156,14 +156,14 @@ async def _prepare(endpoint: str, key: str) -> None:
 async def _look(endpoint: str, emulator: Emulator, history: History, picture: Picture) -> None:
     """New readers see what is stored. The second one finds nothing left to do."""
     _catch_up(emulator)
-    for place in PLACES:
-        await _read(endpoint, emulator.key, place)
+    for where in SESSIONS:
+        await _read(endpoint, emulator.key, where)
     _catch_up(emulator)
     picture = check_guarantees(emulator, history, flushed=True)
-    for place in PLACES:
-        seen = await _read(endpoint, emulator.key, place)
-        if seen != picture.view(place):
-            raise Broken(f"{place}: a reader sees {seen}, stored is {picture.view(place)}")
+    for where in SESSIONS:
+        seen = await _read(endpoint, emulator.key, where)
+        if seen != picture.view(where):
+            raise Broken(f"{where}: a reader sees {seen}, stored is {picture.view(where)}")
     if Picture(emulator).dump() != picture.dump():
         raise Broken("a second look writes something")
 
@@ -173,17 +173,17 @@ def _catch_up(emulator: Emulator) -> None:
         emulator.replicas.catch_up()
 
 
-async def _read(endpoint: str, key: str, place: Where) -> Any:
+async def _read(endpoint: str, key: str, where: Where) -> Any:
     service = CosmosSessionService(
         endpoint=endpoint, credential=key, database="adk", ensure="never"
     )
     async with service:
-        found = await service.get_session(app_name=APP, user_id=place[0], session_id=place[1])
+        found = await service.get_session(app_name=APP, user_id=where[0], session_id=where[1])
         return found and ([each.id for each in found.events], found.state)
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Kills real processes at random points.")
+    parser = argparse.ArgumentParser(description="Kills real processes at random moments.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--workers", type=int, default=6)

@@ -20,7 +20,7 @@ from typing import Any
 from cosmos_emulator import Emulator
 
 APP = "app"
-_PLACE = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
+_RECORD_ID = re.compile(r"[0-9a-f]{32}\.(\d{10})\.(\w+)")
 
 Document = dict[str, Any]
 Where = tuple[str, str]  # user, session
@@ -220,15 +220,15 @@ def check_guarantees(emulator: Emulator, history: History, *, flushed: bool = Fa
 
 
 def _log(picture: Picture, where: Where) -> list[str]:
-    """Each place is taken once, there is no hole, and nothing follows a tombstone."""
+    """Each sequence number is taken once, there is no hole, and nothing follows a tombstone."""
     problems = []
     records = picture.logs.get(where, [])
     expected = 1
     last: Document | None = None
     for record in records:
-        place = _PLACE.fullmatch(record["id"])
-        if place is None or (int(place[1]), place[2]) != (record["seq"], record["incarnation"]):
-            problems.append(f"G1 {where}: {record['id']} is not the place that it says")
+        found = _RECORD_ID.fullmatch(record["id"])
+        if found is None or (int(found[1]), found[2]) != (record["seq"], record["incarnation"]):
+            problems.append(f"G1 {where}: {record['id']} is not what it says")
         if record["seq"] != expected:
             problems.append(f"G1 {where}: {record['seq']} stands where {expected} should")
         expected = record["seq"] + 1
@@ -289,17 +289,17 @@ def _followed(picture: Picture, where: Where) -> list[str]:
 
 def _events(picture: Picture, history: History) -> list[str]:
     problems = []
-    places: dict[str, list[Where]] = {}
+    created: dict[str, list[Where]] = {}
     for where, records in picture.logs.items():
         for record in records:
             if record["document_type"] in ("adk_event", "stub") and not record.get("copied"):
-                places.setdefault(record["event_id"], []).append(where)
+                created.setdefault(record["event_id"], []).append(where)
             if record["document_type"] == "adk_event" and where in history.purged:
                 problems.append(f"purge {where}: event {record['event_id']} is still there")
     for event_id, where in history.stored.items():
-        if places.get(event_id) != [where]:
-            problems.append(f"G1 {event_id}: stored in {where}, found in {places.get(event_id)}")
-    for event_id, found in places.items():
+        if created.get(event_id) != [where]:
+            problems.append(f"G1 {event_id}: stored in {where}, found in {created.get(event_id)}")
+    for event_id, found in created.items():
         if len(found) > 1:
             problems.append(f"G1 {event_id}: stored {len(found)} times")
         if event_id not in history.stored.keys() | history.unknown:

@@ -169,7 +169,7 @@ class World:
         self.history = History()
         self.calls: list[Call] = []
         self.step = 0
-        self.rebasing = False  # if so, several events from one place may be stored
+        self.rebasing = False  # if so, several events from one marker may be stored
         self.clocks_agree = True  # if so, a later write of a key wins
         self._losses, self._kills = losses, kills
         self._waiting: list[asyncio.Future[Fate]] = []
@@ -409,7 +409,7 @@ class World:
             raise Broken(f"{call} is not true: {moments}")
 
     def _one_winner(self) -> None:
-        """Of the events from one place in the log, one is stored. The callers of the others were
+        """Of the events with one expected version, one is stored. The callers of the others were
         told."""
         starts: dict[tuple[Where, str], list[Call]] = {}
         for call in self.calls:
@@ -439,7 +439,7 @@ class World:
         """What returned before something else began comes before it, in logs and in shared
         state."""
         done = [c for c in self.calls if c.name == "append" and c.outcome in ("ok", "unmerged")]
-        places = {
+        created = {
             record["event_id"]: (where, record["seq"])
             for where, records in Picture(self.emulator).logs.items()
             for record in records
@@ -448,7 +448,7 @@ class World:
             for second in done:
                 if first.end >= second.start:
                     continue
-                one, two = places[first.event_id], places[second.event_id]
+                one, two = created[first.event_id], created[second.event_id]
                 if one[0] == two[0] and one[1] > two[1]:
                     raise Broken(f"{first} comes after {second} in the log")
         if not self.clocks_agree or self.lag:

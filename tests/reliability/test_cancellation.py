@@ -121,8 +121,8 @@ def test_cancelling_one_of_several_appends_leaves_the_others_alone(executor):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("place", [1, 2, 3, 4])
-async def test_cancelled_at_a_request_with_the_real_thread(place, when):
+@pytest.mark.parametrize("nth", [1, 2, 3, 4])
+async def test_cancelled_at_a_request_with_the_real_thread(nth, when):
     with Emulator() as emulator:
         service = CosmosSessionService.embedded(emulator)
         session = await service.create_session(**THIS, state={"born": "first"})
@@ -136,9 +136,9 @@ async def test_cancelled_at_a_request_with_the_real_thread(place, when):
             loop.call_soon_threadsafe(loop.call_soon, arrived.set)
             await asyncio.to_thread(arrived.wait)
 
-        rule = emulator.faults.call(cancel, when=when, nth=place)
+        rule = emulator.faults.call(cancel, when=when, nth=nth)
         (outcome,) = await asyncio.gather(task, return_exceptions=True)
-        if place <= 3:  # the fourth follows in the background
+        if nth <= 3:  # the fourth follows in the background
             assert isinstance(outcome, asyncio.CancelledError)
             assert session.events == [said]
         await service.append_event(session, event("two"))

@@ -76,13 +76,13 @@ def test_processes_whose_clocks_disagree_agree_on_the_outcome(seed):
     async def run() -> None:
         world = World(seed)
         world.clocks_agree = False
-        places = [("ann", "s"), ("ann", "t")]
-        await begin(world, *places)
+        both = [("ann", "s"), ("ann", "t")]
+        await begin(world, *both)
 
         async def act(number: int) -> None:
             process = world.process(skew=HOUR * world.random.choice([-1, 0, 1]))
             with process.clock():
-                await write(world, process, places[number % 2], 2, "user:same", "app:same")
+                await write(world, process, both[number % 2], 2, "user:same", "app:same")
 
         await play(world, *map(act, range(4)))
         await world.check()

@@ -71,17 +71,17 @@ def test_an_operation_ends_within_its_deadline(operation, opened, silence):
     assert "not known" in said or "Nothing was stored" in said or "Nothing was changed" in said
 
 
-@pytest.mark.parametrize("place", range(1, 6))
+@pytest.mark.parametrize("nth", range(1, 6))
 @pytest.mark.parametrize("silence", SILENCES)
 def test_a_silence_that_begins_in_the_middle_ends_too_and_nothing_acknowledged_is_lost(
-    silence, place
+    silence, nth
 ):
     async def scene():
         loop = asyncio.get_running_loop()
         emulator = store()
         process = Process(emulator, timeout=TIMEOUT)
         session = await process.service.create_session(**THIS)
-        SILENCES[silence](emulator.faults, nth=place, times=None, resource="docs")
+        SILENCES[silence](emulator.faults, nth=nth, times=None, resource="docs")
         answered = []
         for number in range(3):
             began = loop.time()

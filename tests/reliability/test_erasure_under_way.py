@@ -110,21 +110,21 @@ def test_nothing_comes_back(operation, dies):
 
 def nothing_comes_back(operation: str, dies: bool, step: int) -> None:
     work = OPERATIONS[operation]
-    for place in range(1, requests_of(work) + 1, step):
-        simulate(lambda place=place: _scene(work, place, dies))
+    for nth in range(1, requests_of(work) + 1, step):
+        simulate(lambda nth=nth: _scene(work, nth, dies))
 
 
-async def _scene(work: Work, place: int, dies: bool) -> None:
+async def _scene(work: Work, nth: int, dies: bool) -> None:
     stage, process = await prepare()
     arrive, seen, stored = asyncio.Event(), 0, False
 
     async def hold(request: Request) -> Fate:
         nonlocal seen, stored
         seen += 1
-        if seen == place:
+        if seen == nth:
             await arrive.wait()
             return Fate.KILLED_AFTER if dies else Fate.ARRIVES
-        if seen < place:
+        if seen < nth:
             stored = stored or request.operation == "create"
         return Fate.ARRIVES
 

@@ -29,17 +29,17 @@ def world_of(seed: int) -> World:
     return World(seed, **TROUBLES[seed % len(TROUBLES)], lag=LAGS[kind % len(LAGS)])
 
 
-async def begin(world: World, *places, **state) -> None:
+async def begin(world: World, *sessions, **state) -> None:
     """Creates the sessions, without trouble."""
     process = world.process()
     losses, world._losses, kills, world._kills = world._losses, 0.0, world._kills, 0.0
-    await world.play(_begin(world, process, places, state))
+    await world.play(_begin(world, process, sessions, state))
     world.catch_up()
     world._losses, world._kills = losses, kills
 
 
-async def _begin(world, process, places, state) -> None:
-    for where in places:
+async def _begin(world, process, sessions, state) -> None:
+    for where in sessions:
         assert await world.create(process, where, **state) is not None
     await process.service.close()
 
@@ -149,14 +149,14 @@ def test_deleters_creators_restorers_and_readers_agree_on_what_is_true(seed):
 def test_two_sessions_of_one_user_write_its_state(seed):
     async def scene() -> None:
         world = world_of(seed)
-        places = [("ann", "s"), ("ann", "t")]
-        await begin(world, *places)
+        sessions = [("ann", "s"), ("ann", "t")]
+        await begin(world, *sessions)
 
         async def act(number: int) -> None:
             process = world.process()
-            await write(world, process, places[number], 2, "user:same", f"user:own{number}")
-            await world.get(process, places[1 - number])
-            await write(world, process, places[number], 1, "user:same")
+            await write(world, process, sessions[number], 2, "user:same", f"user:own{number}")
+            await world.get(process, sessions[1 - number])
+            await write(world, process, sessions[number], 1, "user:same")
 
         await play(world, act(0), act(1))
         await world.check()
@@ -168,13 +168,13 @@ def test_two_sessions_of_one_user_write_its_state(seed):
 def test_64_sessions_write_the_state_of_one_app(seed):
     async def scene() -> None:
         world = World(seed, losses=0.01)
-        places = [(f"user{number}", "s") for number in range(64)]
-        await begin(world, *places)
+        sessions = [(f"user{number}", "s") for number in range(64)]
+        await begin(world, *sessions)
         processes = [world.process() for _ in range(4)]
 
         async def act(number: int) -> None:
             process = processes[number % 4]
-            await write(world, process, places[number], 1, "app:same", f"app:own{number}")
+            await write(world, process, sessions[number], 1, "app:same", f"app:own{number}")
 
         await play(world, *map(act, range(64)))
         await world.check()

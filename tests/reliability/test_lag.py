@@ -182,7 +182,7 @@ def test_a_list_shows_what_sessions_had(world):
 
 @somewhere
 @pytest.mark.parametrize("mode", ["raise", "rebase"])
-def test_of_two_appends_at_one_place_one_is_refused(world, mode):
+def test_of_two_appends_of_one_number_one_is_refused(world, mode):
     async def work(stage: Stage, world: World) -> None:
         session = stage.session = await stage.create(stage.victim, "first")
         catch_up(stage)
@@ -198,7 +198,7 @@ def test_of_two_appends_at_one_place_one_is_refused(world, mode):
         else:
             with pytest.raises(StaleSessionError):
                 await stage.append(other, held, say("late", "own", "user:"))
-            # A repeated delivery is recognised, whatever its place.
+            # A repeated delivery is recognised, whatever its sequence number.
             await stage.append(other, held, say(NAMES[0], "own", "user:"))
 
     scene(world, work, on_conflict=mode)

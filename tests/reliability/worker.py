@@ -15,7 +15,7 @@ from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError, Stale
 from tests.reliability.guarantees import APP, Where
 from tests.support.adk import event
 
-PLACES: list[Where] = [("ann", "s"), ("ann", "t"), ("bob", "s")]
+SESSIONS: list[Where] = [("ann", "s"), ("ann", "t"), ("bob", "s")]
 
 
 def work(pipe: Connection, endpoint: str, key: str, name: str, seed: int) -> None:
@@ -30,7 +30,7 @@ async def _work(pipe: Connection, endpoint: str, key: str, name: str, dice: rand
     )
     number = 0
     while not pipe.poll():
-        where = dice.choice(PLACES)
+        where = dice.choice(SESSIONS)
         who = {"app_name": APP, "user_id": where[0], "session_id": where[1]}
         if dice.random() < 0.06:
             await service.delete_session(**who)

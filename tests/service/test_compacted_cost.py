@@ -120,18 +120,18 @@ async def test_a_record_of_those_that_was_removed_is_reported_and_the_rest_is_lo
         open_service(), 0, ("wait", True, False), *[SAY] * 9, ("roll", 2, 0)
     )
     with raw_store(cosmos) as raw:
-        place = raw.sessions.one(document_type="session")["load"]["from"]
-        raw.events.remove(raw.events.one(seq=place))
+        seq = raw.sessions.one(document_type="session")["load"]["from"]
+        raw.events.remove(raw.events.one(seq=seq))
     service = open_service(since_compaction=True)
     with caplog.at_level(logging.ERROR):
         part = await reload(service, session)
-    assert session.events[place - 1] not in part.events
+    assert session.events[seq - 1] not in part.events
     assert session.events[-1] in part.events
     assert "has lost 1 of its records" in caplog.text
 
 
 @pytest.mark.parametrize("load", ["x", {}, {"from": "a"}, {"from": 3, "at": 0}])
-async def test_a_damaged_place_means_everything(open_service, cosmos, load):
+async def test_a_damaged_number_means_everything(open_service, cosmos, load):
     session = await conversation(open_service(), 9)
     with raw_store(cosmos) as raw:
         raw.sessions.put(raw.sessions.one(document_type="session") | {"load": load})
@@ -140,7 +140,7 @@ async def test_a_damaged_place_means_everything(open_service, cosmos, load):
     )
 
 
-async def test_a_purge_leaves_no_places(service, cosmos):
+async def test_a_purge_leaves_no_numbers(service, cosmos):
     session = await conversation(service, 9)
     with raw_store(cosmos) as raw:
         assert raw.sessions.one(document_type="session")["load"]["from"] > 1

@@ -62,7 +62,7 @@ async def test_an_account_that_is_down_says_that_sending_again_is_safe(service, 
     assert (await reload(service, session)).events == [sent]
 
 
-async def test_a_place_that_is_taken_but_cannot_be_seen_may_have_been_taken_by_oneself(
+async def test_a_number_that_is_taken_but_cannot_be_seen_may_have_been_taken_by_oneself(
     service, emulator, monkeypatch
 ):
     monkeypatch.setattr("cosmosservice.sessions.store.event_log.VISIBILITY", Retry(3, 0.01, 0.01))

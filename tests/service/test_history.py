@@ -162,15 +162,15 @@ async def test_large_events_and_values_are_forked_whole(open_service, service):
     assert (found.events, found.state) == (session.events, session.state)
 
 
-@pytest.mark.parametrize("place", range(1, 9))
+@pytest.mark.parametrize("nth", range(1, 9))
 async def test_a_fork_that_was_cut_short_anywhere_is_completed_by_whoever_meets_it(
-    open_service, session, emulator, place
+    open_service, session, emulator, nth
 ):
     service = open_service()
     await service.get_session(**THIS)
     rule = emulator.faults.fail(
         403,
-        nth=place,
+        nth=nth,
         times=None,
         resource="docs",
         where=lambda each: each.operation in ("create", "replace"),

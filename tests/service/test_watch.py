@@ -1,4 +1,4 @@
-"""Watching sessions: every event that any process appends, in order, from any point on."""
+"""Watching sessions: every event that any process appends, in order, from any continuation on."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ async def test_events_are_reported_as_another_process_appends_them(way):
         await say(writer, session, "one", "two")
         changes += [brief(change) for change in await take(watch, 2)]
     expected = [
-        ("event", f"user {n % 2}", f"s {n}", place, text)
+        ("event", f"user {n % 2}", f"s {n}", number, text)
         for n in range(4)
-        for place, text in ((1, "one"), (2, "two"))
+        for number, text in ((1, "one"), (2, "two"))
     ]
     assert changes == expected
 
@@ -225,8 +225,8 @@ async def test_every_continuation_reports_exactly_the_rest(way):
         done = list(map(brief, changes[:count]))
         assert sorted(done + list(map(brief, following))) == everything
         assert all(
-            places == sorted(places)
-            for places in by_session([*changes[:count], *following]).values()
+            numbers == sorted(numbers)
+            for numbers in by_session([*changes[:count], *following]).values()
         )
 
 

@@ -19,11 +19,11 @@ MODERN = "modern"
 """Behaviour that ADK's own in-memory service has since 2.x; ours has it on every version."""
 
 DURABLE = "durable"
-"""What only a store can do: several holders of one session, conflicts, survival, exact values."""
+"""What only a store can do: several objects of one session, conflicts, survival, exact values."""
 
 
 class Store(Protocol):
-    """A place where sessions are kept."""
+    """Where sessions are kept."""
 
     def open(self, **options: Any) -> BaseSessionService:
         """A service on this store."""

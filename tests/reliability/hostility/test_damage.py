@@ -145,15 +145,15 @@ async def test_an_event_that_cannot_be_read_is_a_placeholder_that_says_so(
     assert not report.healthy
 
 
-@pytest.mark.parametrize("places", [[2], [0], [4], [1, 3], [0, 1, 2, 3, 4]])
+@pytest.mark.parametrize("missing", [[2], [0], [4], [1, 3], [0, 1, 2, 3, 4]])
 async def test_a_hole_in_the_log_is_reported_and_the_rest_is_shown(
-    open_service, session, raw, caplog, places
+    open_service, session, raw, caplog, missing
 ):
-    for number in places:
+    for number in missing:
         raw.events.remove(event_document(raw, number))
     fresh = open_service()
     found = await reload(fresh, session)
-    left = [number for number in range(EVENTS) if number not in places]
+    left = [number for number in range(EVENTS) if number not in missing]
     assert texts(found) == [f"event {number}" for number in left]
     assert found.state["k4"] == 4
     assert "its log has lost" in caplog.text
@@ -161,7 +161,7 @@ async def test_a_hole_in_the_log_is_reported_and_the_rest_is_shown(
     again = await open_service().get_session(**THIS)
     assert texts(again) == [*(f"event {number}" for number in left), "goes on"]
     report = await open_service().repair_session(**THIS)
-    assert report.holes == [number + 1 for number in places]
+    assert report.holes == [number + 1 for number in missing]
     await neighbour_is_whole(fresh)
 
 

@@ -102,8 +102,8 @@ RUDE = {
 
 def exchange(endpoint, sent):
     """Sends the bytes, closes its side of the connection, and reads the whole answer."""
-    place = urlsplit(endpoint)
-    with socket.create_connection((place.hostname, place.port), timeout=10) as connection:
+    address = urlsplit(endpoint)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
         answer = b""
         try:
             connection.sendall(sent)
@@ -129,8 +129,8 @@ async def test_an_invalid_request_is_refused_and_the_server_goes_on(emulator, en
 
 
 async def test_clients_that_idle_or_disconnect_do_not_block_others(emulator, endpoint):
-    place = urlsplit(endpoint)
-    idle = [socket.create_connection((place.hostname, place.port)) for _ in range(100)]
+    address = urlsplit(endpoint)
+    idle = [socket.create_connection((address.hostname, address.port)) for _ in range(100)]
     try:
         for number, connection in enumerate(idle):
             connection.sendall(

@@ -38,8 +38,8 @@ async def test_they_never_see_block_or_count_each_other(open_service, cosmos):
         assert found.state == {"n": 3, "app:who": name[0], "user:who": name[1]}
     with raw_store(cosmos) as raw:
         for app, user in NAMES:
-            places = [body["seq"] for body in raw.events.all(app_name=app, user_id=user)]
-            assert places == [1, 2, 3, 4]
+            numbers = [body["seq"] for body in raw.events.all(app_name=app, user_id=user)]
+            assert numbers == [1, 2, 3, 4]
 
 
 async def test_a_conflict_of_one_is_not_a_conflict_of_the_other(open_service):

@@ -112,7 +112,7 @@ class Conversation:
     said: list[str] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     held: Any = None  # the session object of the last turn
-    holder: CosmosSessionService | None = None
+    service: CosmosSessionService | None = None
 
     @property
     def user(self) -> str:
@@ -217,9 +217,9 @@ class Soak:
         service = self._rng.choice(self._services)
         if not talk.said and talk.held is None:
             await self._patiently(self._create(service, talk))
-        if talk.holder is not service:
+        if talk.service is not service:
             talk.held = await self._load(service, talk)
-            talk.holder = service
+            talk.service = service
         for _ in range(self._rng.randint(1, 4)):
             await self._say(service, talk)
 
@@ -260,7 +260,7 @@ class Soak:
             except AlreadyExistsError:  # the get was older than the session
                 talk.held = await service.get_session(**talk.who)
                 assert talk.held is not None  # the refusal brought the token up to date
-            talk.holder = service
+            talk.service = service
 
         return create
 
@@ -338,13 +338,13 @@ class Soak:
         if self._replicas is not None:
             self._replicas.catch_up()
         with raw_store(emulator, DATABASE) as raw:
-            places: dict[tuple[str, str], list[int]] = {}
+            numbers: dict[tuple[str, str], list[int]] = {}
             for body in raw.events.all(document_type="adk_event"):
-                places.setdefault((body["user_id"], body["session_id"]), []).append(body["seq"])
+                numbers.setdefault((body["user_id"], body["session_id"]), []).append(body["seq"])
         for talk in begun:
-            found_places = places.pop((talk.user, talk.session_id), [])
-            self.figures.out_of_order += found_places != list(range(1, len(talk.said) + 1))
-        self.figures.unexpected += [f"events of a purged session: {key}" for key in places]
+            found_numbers = numbers.pop((talk.user, talk.session_id), [])
+            self.figures.out_of_order += found_numbers != list(range(1, len(talk.said) + 1))
+        self.figures.unexpected += [f"events of a purged session: {key}" for key in numbers]
         self._sum_up()
 
     def _sum_up(self) -> None:
