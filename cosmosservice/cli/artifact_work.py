@@ -34,9 +34,11 @@ _BLOCK = 1024 * 1024
 async def service_of(
     uri: str | None, *, writes: bool = False
 ) -> AsyncIterator[CosmosArtifactService]:
-    """Only commands that store artifacts create a store; reading a missing one is an error."""
-    settings_of(uri, existing=not writes)
-    async with CosmosArtifactService(uri=uri, ensure=None if writes else "verify") as service:
+    """Only commands that store artifacts create a store; reading a missing one is an error. A file
+    in which there are no artifacts yet is none."""
+    settings = settings_of(uri, existing=not writes)
+    ensure: Any = None if writes or settings.embedded_path is not None else "verify"
+    async with CosmosArtifactService(uri=uri, ensure=ensure) as service:
         try:
             yield service
         except InputValidationError as wrong:

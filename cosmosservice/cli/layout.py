@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from cosmosservice.cli.console import out
 
 NARROWEST = 20  # however deep the indent
-ENDLESS = 1_000_000  # width if the output is not a terminal
 
 
 @dataclass
@@ -71,11 +69,13 @@ def fits(head: Sequence[str], rows: Sequence[Sequence[Text]]) -> bool:
 
 
 def print_rows(head: Sequence[str], rows: Iterable[Sequence[Text]]) -> None:
-    """One line for each row, of any width."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in head:
-        table.add_column(name, no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    width = out.width if out.is_terminal else ENDLESS
-    Console(width=width, highlight=False).print(table, soft_wrap=True)
+    """One line for each row, of any width, without spaces at its end."""
+    lines = [[Text(name, "bold") for name in head], *map(list, rows)]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*lines, strict=True)]
+    for row in lines:
+        line = Text()
+        for cell, width in zip(row, widths, strict=True):
+            line.append_text(cell)
+            line.append(" " * (width - cell.cell_len + 2))
+        line.rstrip()
+        out.print(line, soft_wrap=True)

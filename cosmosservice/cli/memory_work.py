@@ -34,9 +34,10 @@ from cosmosservice.memory.entries import text_in
 async def service_of(
     uri: str | None, *, writes: bool = False, embedder: Embedder | None = None
 ) -> AsyncIterator[CosmosMemoryService]:
-    """Only commands that store memories create a store; reading a missing one is an error."""
-    settings_of(uri, existing=not writes)
-    ensure: Any = None if writes else "verify"
+    """Only commands that store memories create a store; reading a missing one is an error. A file
+    in which there are no memories yet is none."""
+    settings = settings_of(uri, existing=not writes)
+    ensure: Any = None if writes or settings.embedded_path is not None else "verify"
     async with CosmosMemoryService(uri=uri, ensure=ensure, embedder=embedder) as service:
         yield service
 
@@ -145,13 +146,13 @@ def _print(memories: list[MemoryEntry], as_json: bool, nothing: str) -> None:
         err.print(nothing)
         return
     print_table(
-        ("said", "by", "what", "memory"),
+        ("said", "by", "memory", "what"),
         (
             (
                 clean((each.timestamp or "")[:16].replace("T", " ")),
                 clean(each.author or ""),
-                clean(" ".join(text_in(each.content).split())),
                 clean(each.id or ""),
+                clean(" ".join(text_in(each.content).split())),
             )
             for each in memories
         ),

@@ -39,7 +39,7 @@ def filled(command):
 
 def test_what_was_added_is_found(filled):
     shown = filled("search", "garage codes", *WHO)
-    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d +porter +The garage code is 2011", shown.out)
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d +porter +\S+ +The garage code is 2011", shown.out)
     assert "Tea" not in shown.out
 
 
@@ -86,6 +86,16 @@ def test_everything_is_forgotten_after_a_question(filled):
 def test_control_characters_do_not_reach_the_terminal(command):
     command("add", "tea \x1b[31m red", *WHO)
     assert "\x1b" not in command("list", *WHO).out
+
+
+def test_a_file_of_sessions_only_has_no_memories(command):
+    from cosmos_emulator import Emulator
+
+    with Emulator("store.db"):
+        pass
+    assert command("list", *WHO).err == "No memories.\n"
+    assert command("search", "tea", *WHO).err == "Nothing was found.\n"
+    assert command("forget", "tea", *WHO).err == "The user has no such memory.\n"
 
 
 def test_a_store_that_is_not_there_is_a_mistake(command):
