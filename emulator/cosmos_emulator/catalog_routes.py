@@ -181,8 +181,8 @@ class CatalogRoutes:
             source = TableSource(
                 connection, "resources", ["kind = ?", "parent = ?"], [kind, parent_rid]
             )
-            place = request.headers.get("x-ms-continuation")
-            page = run_page(request, text, parameters, source, continuation=place)
+            token = request.headers.get("x-ms-continuation")
+            page = run_page(request, text, parameters, source, continuation=token)
         if kind == "permissions":
             for permission in page.items:
                 permission["_token"] = self._tokens.issue(permission)

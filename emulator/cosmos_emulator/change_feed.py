@@ -31,13 +31,13 @@ def read(
     headers: dict[str, str],
     snapshot: Snapshot,
 ) -> FeedPage:
-    """One page after the position in `If-None-Match`; its etag is the next position."""
+    """One page after the continuation in `If-None-Match`; its etag is the next one."""
     newest = snapshot.version
     if newest is None:
         (newest,) = connection.execute(
             "SELECT version FROM containers WHERE num = ?", [container.number]
         ).fetchone()
-    after = _place(headers.get("if-none-match"), newest)
+    after = _version(headers.get("if-none-match"), newest)
     conditions: list[str] = ["version > ?"]
     values: list[Any] = [after]
     if "if-modified-since" in headers and headers.get("if-none-match") is None:
@@ -46,7 +46,7 @@ def read(
     alive = container.alive_sql(now)
     if alive is not None:
         conditions.append(alive)
-    # A replica may be older than a position that another one gave: the feed never goes back.
+    # A replica may be older than a continuation that another one gave: the feed never goes back.
     reader = FeedReader(headers, max(newest, after))
     query = f"SELECT version, lsn, body FROM {snapshot.table} WHERE {{}} ORDER BY version LIMIT ?"
     for version, lsn, body in reader.rows(connection, query, conditions, values, snapshot):
@@ -74,7 +74,7 @@ class FeedReader:
         values: list[Any],
         snapshot: Snapshot,
     ) -> Iterator[Any]:
-        """The rows of the key or the range that was asked for; `query` has a place for WHERE."""
+        """The rows of the key or the range that was asked for; `query` has `{}` for WHERE."""
         if snapshot.key is not None:
             conditions.append("pk = ?")
             values.append(snapshot.key)
@@ -104,7 +104,7 @@ class FeedReader:
         return FeedPage(text, count, etag(self._last if count and full else self._end))
 
 
-def _place(etag: str | None, newest: int) -> int:
+def _version(etag: str | None, newest: int) -> int:
     if etag is None:
         return 0
     if etag == "*":

@@ -84,7 +84,7 @@ def read(
     headers: dict[str, str],
     snapshot: Snapshot,
 ) -> FeedPage:
-    """One page of changes after the position in `If-None-Match`."""
+    """One page of changes after the continuation in `If-None-Match`."""
     retention = container.retention
     if retention is None:
         raise BadRequest(
@@ -97,12 +97,12 @@ def read(
         f"coalesce((SELECT max(position) FROM {table} WHERE version <= ?), 0)",
         [now - retention, snapshot.version if snapshot.version is not None else 2**62],
     ).fetchone()
-    place, since = headers.get("if-none-match"), headers.get("if-modified-since")
+    continuation, since = headers.get("if-none-match"), headers.get("if-modified-since")
     conditions = [f"position <= {newest}"]
-    if place == "*":
+    if continuation == "*":
         after = newest
-    elif place is not None:
-        after = _position(place)
+    elif continuation is not None:
+        after = _position(continuation)
     elif since is not None and timestamp(since) >= now - retention:
         after = forgotten
         conditions.append(f"at >= {timestamp(since)}")

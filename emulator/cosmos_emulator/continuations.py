@@ -1,7 +1,7 @@
 """Where a query that asks one range after the other goes on.
 
 As the service writes it: `{"token":…,"range":{"min":"","max":"FF"}}`. If the range was split
-since, a list of them, one for each new range: all of them go on from the same place.
+since, a list of them, one for each new range: all of them go on from there.
 """
 
 from __future__ import annotations

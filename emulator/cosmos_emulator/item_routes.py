@@ -248,18 +248,18 @@ class ItemRoutes:
         refused client how new that state is."""
         _check_triggers(request)
         with self._storage.lock:
-            place = None
+            addressed = None
             try:
                 deletes = request.method == "DELETE"
                 with self._storage.writing(frees=deletes) as connection:
                     container = self._container(request)
                     key = _key(request, container)
-                    place = container, key
+                    addressed = container, key
                     yield connection, container, key
             except (NotFound, Conflict, PreconditionFailed) as refused:
                 # Read after the transaction is rolled back: it may have taken an LSN.
-                if place is not None and refused.substatus != 1003:
-                    container, key = place
+                if addressed is not None and refused.substatus != 1003:
+                    container, key = addressed
                     lsn = self._catalog.lsn(container)
                     refused.headers.update(container.session_headers(lsn, key))
                 raise

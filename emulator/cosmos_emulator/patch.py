@@ -90,11 +90,11 @@ def _pointer(path: Any) -> list[str]:
 
 
 def _index(part: str, length: int) -> int:
-    """A place in an array; `-` is after its end."""
+    """An index of an array; `-` is after its end."""
     if part == "-":
         return length
     if not part.isascii() or not part.isdigit():
-        raise BadRequest(f"'{part}' is not a place in an array.")
+        raise BadRequest(f"'{part}' is not an index of an array.")
     return int(part)
 
 
@@ -103,8 +103,8 @@ def _find(document: Any, path: list[str]) -> Any:
         if isinstance(document, dict):
             document = document.get(part, UNDEFINED)
         elif isinstance(document, list):
-            place = _index(part, len(document))
-            document = document[place] if place < len(document) else UNDEFINED
+            index = _index(part, len(document))
+            document = document[index] if index < len(document) else UNDEFINED
         else:
             return UNDEFINED
     return document
@@ -122,13 +122,13 @@ def _put(document: Document, path: list[str], value: Any, *, insert: bool) -> No
     if isinstance(parent, dict):
         parent[last] = value
         return
-    place = _index(last, len(parent))
-    if place > len(parent):
-        raise BadRequest(f"The place {place} is past the end of the array.")
-    if insert or place == len(parent):
-        parent.insert(place, value)
+    index = _index(last, len(parent))
+    if index > len(parent):
+        raise BadRequest(f"The index {index} is past the end of the array.")
+    if insert or index == len(parent):
+        parent.insert(index, value)
     else:
-        parent[place] = value
+        parent[index] = value
 
 
 def _take(document: Document, path: list[str]) -> Any:
@@ -137,7 +137,7 @@ def _take(document: Document, path: list[str]) -> Any:
         if last not in parent:
             raise BadRequest(f"The path /{'/'.join(path)} does not exist.")
         return parent.pop(last)
-    place = _index(last, len(parent))
-    if place >= len(parent):
+    index = _index(last, len(parent))
+    if index >= len(parent):
         raise BadRequest(f"The path /{'/'.join(path)} does not exist.")
-    return parent.pop(place)
+    return parent.pop(index)

@@ -90,13 +90,13 @@ class QueryRoutes:
                 selection = self.selection(request, container)
             if selection.across_partitions:
                 selection = self._narrowed(selection, container, text, parameters)
-            place = request.headers.get("x-ms-continuation")
+            continuation = request.headers.get("x-ms-continuation")
             steps = None
             if selection.across_partitions:
                 appended = self._is_appended(request, container, text, parameters)
                 ranges = container.ranges if appended else None
-                steps = continuations.read(place, ranges)
-                place = steps[0].token
+                steps = continuations.read(continuation, ranges)
+                continuation = steps[0].token
                 if appended:
                     selection = Selection(None, (steps[0].low, steps[0].high))
             with self._storage.reading():
@@ -109,7 +109,7 @@ class QueryRoutes:
                 text,
                 parameters,
                 source,
-                continuation=place,
+                continuation=continuation,
                 across_partitions=selection.across_partitions and not self._merges,
                 vector_policy=container.vector_policy,
                 computed_properties=container.computed_properties,
@@ -124,11 +124,11 @@ class QueryRoutes:
             "x-ms-item-count": str(len(page.items)),
             **snapshot.headers(container),
         }
-        place = page.continuation
+        continuation = page.continuation
         if steps is not None:
-            place = continuations.after(steps, place, ranges)
-        if place:
-            headers["x-ms-continuation"] = place
+            continuation = continuations.after(steps, continuation, ranges)
+        if continuation:
+            headers["x-ms-continuation"] = continuation
         query_text, text = text, _answer(container, page)
         if request.flag("x-ms-documentdb-populatequerymetrics"):
             headers["x-ms-documentdb-query-metrics"] = _metrics(page, started, len(text))
@@ -225,7 +225,7 @@ def connection_for(request: Request, storage: Storage) -> Iterator[sqlite3.Conne
         with storage.reading() as connection:
             yield connection
     else:
-        with storage.apart() as connection:
+        with storage.separate_connection() as connection:
             yield connection
 
 

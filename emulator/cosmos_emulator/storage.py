@@ -203,17 +203,17 @@ class Storage:
             yield self._connection
 
     @contextmanager
-    def apart(self) -> Iterator[sqlite3.Connection]:
+    def separate_connection(self) -> Iterator[sqlite3.Connection]:
         """A connection on which a long query holds nobody up. It sees the state of now. In memory
         that is a copy. The history of replicas is not in it: with replicas all share one."""
         if self.history is not None:
             with self.reading() as shared:
                 yield shared
             return
-        with _translated(), contextlib.closing(self._opened_apart()) as connection:
+        with _translated(), contextlib.closing(self._open_separate()) as connection:
             yield connection
 
-    def _opened_apart(self) -> Connection:
+    def _open_separate(self) -> Connection:
         if not self._in_memory:
             with opening:
                 return open_for_reading(self._file)

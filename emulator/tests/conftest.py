@@ -8,7 +8,7 @@ from azure.cosmos import CosmosClient, PartitionKey
 from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 from hypothesis import settings
 
-from cosmos_emulator import Emulator
+from cosmos_emulator import Emulator, storage
 from cosmos_emulator.serving import serving
 
 # The same examples in every run, so that a change is not blamed for a random find. To search:
@@ -16,6 +16,19 @@ from cosmos_emulator.serving import serving
 settings.register_profile("repeat", derandomize=True)
 settings.register_profile("search", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The connections to files of data, as emulators open them."""
+    connections, open_file = [], storage.open_file
+
+    def noted(path):
+        connections.append(open_file(path))
+        return connections[-1]
+
+    monkeypatch.setattr(storage, "open_file", noted)
+    return connections
 
 
 @pytest.fixture

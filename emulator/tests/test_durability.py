@@ -194,12 +194,12 @@ def test_a_disk_that_is_nearly_full_leaves_deletes_possible(path, monkeypatch):
         create()
 
 
-def test_a_full_disk_refuses_the_write_and_keeps_the_rest(path):
+def test_a_full_disk_refuses_the_write_and_keeps_the_rest(path, opened):
     with Emulator(path) as emulator, connect(emulator) as client:
         container = open_container(client)
         container.create_item({"id": "small", "pk": "x"})
-        (pages,) = emulator._storage._connection.execute("PRAGMA page_count").fetchone()
-        emulator._storage._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        (pages,) = opened[0].execute("PRAGMA page_count").fetchone()
+        opened[0].execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(exceptions.CosmosHttpResponseError) as caught:
             container.create_item({"id": "big", "pk": "x", "text": "t" * 100_000})
         assert caught.value.status_code == 507

@@ -14,6 +14,7 @@ from cosmos_emulator.query import regex, run
 from cosmos_emulator.query.deadline import Deadline, GivenUp
 from cosmos_emulator.query.errors import QueryError
 from cosmos_emulator.query.like import like_pattern
+from cosmos_emulator.storage import Storage
 
 from .query.conftest import Table
 from .raw import create, make_container, send
@@ -292,6 +293,15 @@ async def _all(items):
     return [item async for item in items]
 
 
+def count_connections(monkeypatch):
+    """A list that grows with each connection for a single query."""
+    opened, separate = [], Storage.separate_connection
+    monkeypatch.setattr(
+        Storage, "separate_connection", lambda self: opened.append(self) or separate(self)
+    )
+    return opened
+
+
 @pytest.mark.parametrize("path", [":memory:", "data.db"])
 def test_a_query_that_takes_long_sees_one_moment(path, tmp_path, monkeypatch):
     monkeypatch.setattr(aside, "BRIEF", -1)
@@ -299,14 +309,7 @@ def test_a_query_that_takes_long_sees_one_moment(path, tmp_path, monkeypatch):
         make_container(emulator)
         for n in range(40):
             create(emulator, {"id": f"{n}", "pk": "x", "n": n})
-        apart = emulator._storage.apart
-        opened = []
-
-        def counted():
-            opened.append(True)
-            return apart()
-
-        monkeypatch.setattr(emulator._storage, "apart", counted)
+        opened = count_connections(monkeypatch)
         look = Deadline.look
 
         def delete_meanwhile(deadline):
@@ -324,9 +327,7 @@ def test_a_query_that_takes_long_sees_one_moment(path, tmp_path, monkeypatch):
 
 def test_a_long_text_is_read_aside(filled, monkeypatch):
     monkeypatch.setattr(aside, "BRIEF", 1e9)
-    before = filled._storage.apart
-    opened = []
-    monkeypatch.setattr(filled._storage, "apart", lambda: opened.append(True) or before())
+    opened = count_connections(monkeypatch)
     ask(filled, "SELECT * FROM c WHERE c.a = 5")
     assert not opened
     ask(filled, f"SELECT * FROM c WHERE c.a = '{'x' * aside.LONG_TEXT}'")

@@ -12,7 +12,7 @@ Computed = tuple[tuple[str, str], ...]
 
 
 def with_computed(query: nodes.Query, computed: Computed) -> nodes.Query:
-    """The query with the expressions of computed properties in place of their names."""
+    """The query with the expressions of computed properties instead of their names."""
     if not computed or not query.sources:
         return query
     alias = query.sources[0].alias

@@ -22,7 +22,7 @@ _LONGEST_KEY = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Continuation:
     """After `returned` results; `keys` and `rowid` of the last row, if it can be found again."""
 
     returned: int
@@ -31,10 +31,12 @@ class Place:
     of_row: int = 0
 
 
-def place_after(returned: int, keys: Sequence[SortKey], rowid: int, of_row: int) -> Place:
+def continuation_after(
+    returned: int, keys: Sequence[SortKey], rowid: int, of_row: int
+) -> Continuation:
     if any(kind == STRING and len(value) > _LONGEST_KEY for kind, value in keys):
-        return Place(returned)
-    return Place(returned, tuple(keys), rowid, of_row)
+        return Continuation(returned)
+    return Continuation(returned, tuple(keys), rowid, of_row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +47,29 @@ class Owner:
     parameters: Any
     order: Sequence[Any]
 
-    def checksum(self, place: Place) -> int:
-        if place.keys is not None:
+    def checksum(self, continuation: Continuation) -> int:
+        if continuation.keys is not None:
             return zlib.crc32(repr(self.order).encode())
         whole = json.dumps([self.text, self.parameters], sort_keys=True)
         return zlib.crc32(whole.encode())
 
 
-def write(place: Place, owner: Owner) -> str:
-    fields = [owner.checksum(place), place.returned, place.keys, place.rowid, place.of_row]
+def write(continuation: Continuation, owner: Owner) -> str:
+    fields = [
+        owner.checksum(continuation),
+        continuation.returned,
+        continuation.keys,
+        continuation.rowid,
+        continuation.of_row,
+    ]
     return base64.urlsafe_b64encode(json.dumps(fields, separators=(",", ":")).encode()).decode()
 
 
-def read(token: str, owner: Owner) -> Place:
+def read(token: str, owner: Owner) -> Continuation:
     try:
         fields = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
         checksum, returned, keys, rowid, of_row = fields
-        place = Place(
+        continuation = Continuation(
             _natural(returned),
             None if keys is None else tuple(_key(*pair) for pair in keys),
             _natural(rowid),
@@ -69,10 +77,10 @@ def read(token: str, owner: Owner) -> Place:
         )
     except (ValueError, TypeError, binascii.Error, RecursionError):
         raise ContinuationError from None
-    wrong_order = place.keys is not None and len(place.keys) != len(owner.order)
-    if checksum != owner.checksum(place) or wrong_order:
+    wrong_order = continuation.keys is not None and len(continuation.keys) != len(owner.order)
+    if checksum != owner.checksum(continuation) or wrong_order:
         raise ContinuationError
-    return place
+    return continuation
 
 
 def _natural(value: Any) -> int:

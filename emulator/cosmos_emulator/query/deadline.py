@@ -1,8 +1,8 @@
 """How long a query may take.
 
-The service ends a page after five seconds and hands out a continuation. A query that has no place
-to go on from (one that sorts, groups or counts in memory) is refused when it has taken so long that
-its client has left. The time is the machine's own: `emulator.clock` does not move it.
+The service ends a page after five seconds and hands out a continuation. A query that cannot go
+on (one that sorts, groups or counts in memory) is refused when it has taken so long that its client
+has left. The time is the machine's own: `emulator.clock` does not move it.
 """
 
 import time
@@ -42,7 +42,7 @@ class Deadline:
         self._has_begun = False
 
     def begin(self) -> None:
-        """The page makes progress from here: what was before it found its place again."""
+        """The page makes progress from here: what was before it was found again."""
         if not self._has_begun:
             self._has_begun = True
             self._page_ends = self._clock() + PAGE_SECONDS

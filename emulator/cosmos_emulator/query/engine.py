@@ -13,7 +13,7 @@ from cosmos_emulator.query import nodes
 from cosmos_emulator.query.aggregates import check_aggregate
 from cosmos_emulator.query.compiler import DEADLINE, NOW, VECTOR_POLICY, Row
 from cosmos_emulator.query.computed import Computed
-from cosmos_emulator.query.continuation import Owner, Place
+from cosmos_emulator.query.continuation import Continuation, Owner
 from cosmos_emulator.query.deadline import Deadline
 from cosmos_emulator.query.errors import QueryError
 from cosmos_emulator.query.ordering import Position, Segment, SortTerm, segments, sql_order_terms
@@ -79,18 +79,18 @@ def run(
     A query across partitions aggregates as SDKs do it for the service: only `SELECT VALUE` of one
     aggregate, null where that is undefined. `vector_policy` names the distance function of paths,
     `computed_properties` the names and queries that the container defines. A page ends early when
-    the `deadline` is over and the query has a place to go on from.
+    the `deadline` is over and the query can go on from there.
     """
     try:
         query = plan(text, computed_properties)
         if query.query.group_by and query.query.order_by:
             raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
         owner = Owner(text, parameters, query.query.order_by)
-        place = tokens.read(continuation, owner) if continuation else Place(0)
+        begin = tokens.read(continuation, owner) if continuation else Continuation(0)
         bindings = {**_bindings(parameters), VECTOR_POLICY: vector_policy}
         bindings[DEADLINE] = deadline or Deadline()
         this = _Run(query, bindings, source, across_partitions=across_partitions, verbatim=verbatim)
-        return this.page(place, owner, max_items if max_items > 0 else None, max_bytes)
+        return this.page(begin, owner, max_items if max_items > 0 else None, max_bytes)
     except RecursionError:
         raise QueryError("The query is nested too deeply.", code="SC3014") from None
 
@@ -154,21 +154,21 @@ class _Run:
         self._scanned = 0
         self._scanned_bytes = 0
 
-    def page(self, place: Place, owner: Owner, most: int | None, max_bytes: int) -> Page:
+    def page(self, begin: Continuation, owner: Owner, most: int | None, max_bytes: int) -> Page:
         try:
-            return self._page(place, owner, most, max_bytes)
+            return self._page(begin, owner, most, max_bytes)
         finally:
             # An error holds on to what raised it: its rows must not stay open as long.
             if self._reading is not None:
                 self._reading.close()
 
-    def _page(self, place: Place, owner: Owner, most: int | None, max_bytes: int) -> Page:
+    def _page(self, begin: Continuation, owner: Owner, most: int | None, max_bytes: int) -> Page:
         streaming = self._terms is not None
-        if self._verbatim and (place.keys is not None or not place.returned):
-            results = self._texts(place, most)
+        if self._verbatim and (begin.keys is not None or not begin.returned):
+            results = self._texts(begin, most)
         else:
-            results = self._stream(place, most) if streaming else self._computed(place)
-        left = None if self._most is None else self._most - place.returned
+            results = self._stream(begin, most) if streaming else self._computed(begin)
+        left = None if self._most is None else self._most - begin.returned
         items: list[Any] = []
         size = 0
         last: _Result | None = None
@@ -194,11 +194,13 @@ class _Run:
                     break
         token = None
         if more and last is not None:
-            returned = place.returned + len(items)
+            returned = begin.returned + len(items)
             following = (
-                tokens.place_after(returned, self._keys_of(last), last.rowid, last.of_row + 1)
+                tokens.continuation_after(
+                    returned, self._keys_of(last), last.rowid, last.of_row + 1
+                )
                 if streaming
-                else Place(returned)
+                else Continuation(returned)
             )
             token = tokens.write(following, owner)
         looks_up = self._plan.where is not None or self._plan.grouping is not None
@@ -253,10 +255,10 @@ class _Run:
 
     # The three ways through the documents
 
-    def _texts(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
-        """The rows themselves, from the place on."""
+    def _texts(self, begin: Continuation, most: int | None) -> Generator[_Result, None, None]:
+        """The rows themselves, from `begin` on."""
         assert self._terms is not None
-        start = None if place.keys is None else (place.keys, place.rowid)
+        start = None if begin.keys is None else (begin.keys, begin.rowid)
         limit = self._limit(most, 0, 0) if start is None else None
         reached = start is None
         for segment in segments(self._terms, start, type_is_fixed=self._type_is_fixed):
@@ -273,14 +275,14 @@ class _Run:
             return self._keys(json.loads(result.value))
         return result.keys
 
-    def _stream(self, place: Place, most: int | None) -> Generator[_Result, None, None]:
-        """Results in SQLite's order, from the place on; reads no more than is asked for."""
-        resumed = None if place.keys is None else (place.keys, place.rowid)
-        # A place without keys is a count: all results before it are computed again.
-        skip = self._skip + place.returned if resumed is None else 0
-        limit = self._limit(most, place.returned, skip)
+    def _stream(self, begin: Continuation, most: int | None) -> Generator[_Result, None, None]:
+        """Results in SQLite's order, from `begin` on; reads no more than is asked for."""
+        resumed = None if begin.keys is None else (begin.keys, begin.rowid)
+        # A continuation without keys is a count: all results before it are computed again.
+        skip = self._skip + begin.returned if resumed is None else 0
+        limit = self._limit(most, begin.returned, skip)
         for position, document, body in self._documents(resumed, limit):
-            done = place.of_row if position == resumed else 0
+            done = begin.of_row if position == resumed else 0
             of_row = -1
             for of_row, value in self._results(document, done):
                 if value is not UNDEFINED:
@@ -298,7 +300,8 @@ class _Run:
     def _should_pause(self, position: Position) -> bool:
         """Whether the time is over, and the next page would find the position again."""
         return (
-            self._deadline.is_over() and tokens.place_after(0, *position, of_row=0).keys is not None
+            self._deadline.is_over()
+            and tokens.continuation_after(0, *position, of_row=0).keys is not None
         )
 
     def _documents(
@@ -330,11 +333,11 @@ class _Run:
             limit = None
             again = True
 
-    def _computed(self, place: Place) -> Generator[_Result, None, None]:
+    def _computed(self, begin: Continuation) -> Generator[_Result, None, None]:
         """All results at once, those of earlier pages left out."""
         at = -1
         for at, value in enumerate(self._evaluated(self._plan)):
-            if at >= place.returned:
+            if at >= begin.returned:
                 yield _Result(value, len(json.dumps(value)))
         if at < 0 and self._across_partitions and self._one_aggregate and not self._skip:
             yield _Result(None, 0)
@@ -365,7 +368,7 @@ class _Run:
         where = [] if segment.where is None else [f"({segment.where})"]
         params = list(segment.params)
         if self._condition is not None:
-            # After a place, the index scan starts there, not where the condition would begin.
+            # After a continuation, the index scan starts there, not where the condition would.
             where.append(f"{'+' if resumed else ''}({self._condition.sql})")
             params += self._condition.params
         rows = self._source.rows(" AND ".join(where) or None, params, segment.order_by, limit, 0)

@@ -20,7 +20,7 @@ _FEWEST_CANDIDATES: Final = 120
 
 
 class Component:
-    """One score: the expression that a range computes, and what takes its place where it is
+    """One score: the expression that a range computes, and what stands for it where it is
     undefined. A negative weight ranks the smallest first."""
 
     def __init__(

@@ -1,6 +1,6 @@
 """LIKE, in a time that grows with the text and not with its number of ways to match.
 
-A pattern is cut at every `%`. What lies between has a fixed length, so the earliest place where a
+A pattern is cut at every `%`. What lies between has a fixed length, so the earliest offset where a
 part fits is as good as any other, and no part is ever looked for twice.
 """
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from cosmos_emulator.query.errors import QueryError
 
-# A part with `_` or `[…]` is compared at every place of a text: this many characters at most.
+# A part with `_` or `[…]` is compared at every offset of a text: this many characters at most.
 MOST_COMPARISONS: Final = 200_000_000
 
 _Find = Callable[[str, int], int]
@@ -20,8 +20,8 @@ _Find = Callable[[str, int], int]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a text must contain between two `%`. `find` returns where it is from a place on, or -1;
-    `fits` whether it is at that place."""
+    """What a text must contain between two `%`. `find` returns its first offset from another
+    one on, or -1; `fits` whether it is at an offset."""
 
     length: int
     find: _Find

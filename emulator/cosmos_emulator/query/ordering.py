@@ -1,11 +1,11 @@
-"""ORDER BY in SQLite, and how to continue from a place in the order.
+"""ORDER BY in SQLite, and how to continue after a row.
 
 A path sorts by two expressions: its type, then its value. SQLite serves an order from an index on
 these expressions if WHERE does not fix the first of them by equality; where it does, only the
 second is asked for. That is why a continued query is cut in two: the rest of the type at which it
 stopped, and the types after it.
 
-What SQLite returns may include rows before the place: the engine drops them. Numbers get a little
+What SQLite returns may include rows before it: the engine drops them. Numbers get a little
 slack, since SQLite does not promise to read a decimal to the last bit.
 """
 
@@ -131,14 +131,14 @@ def segments(
         return [Segment(None, (), _order(terms, without_type=type_is_fixed))]
     if not terms:
         return [Segment("rowid >= ?", (position[1],), ("rowid",))]
-    first, (place, value) = terms[0], position[0][0]
+    first, (type_rank, value) = terms[0], position[0][0]
     larger = "<" if first.descending else ">"
     tie, tie_params = _after(terms[1:], (position[0][1:], position[1]), terms[-1].descending)
     start: list[str] = []
     params: list[Any] = []
     if len(first.sql) == 2:
-        start.append(f"{first.sql[0]} = {place}")
-    if place in (NUMBER, STRING):
+        start.append(f"{first.sql[0]} = {type_rank}")
+    if type_rank in (NUMBER, STRING):
         bound = _bound(value, first.descending)
         if bound is not None:
             start.append(f"{first.sql[-1]} {larger}= ?")
@@ -153,7 +153,7 @@ def segments(
     )
     if len(first.sql) == 1 or type_is_fixed:
         return [rest]
-    beyond = Segment(f"{first.sql[0]} {larger} {place}", (), _order(terms, without_type=False))
+    beyond = Segment(f"{first.sql[0]} {larger} {type_rank}", (), _order(terms, without_type=False))
     return [rest, beyond]
 
 
@@ -174,10 +174,10 @@ def _after(
     keys, rowid = position
     if not terms:
         return f"rowid {'<=' if rowids_descend else '>='} ?", (rowid,)
-    term, (place, value) = terms[0], keys[0]
+    term, (type_rank, value) = terms[0], keys[0]
     larger = "<" if term.descending else ">"
     sql, params = _after(terms[1:], (keys[1:], rowid), rowids_descend)
-    if place in (NUMBER, STRING):
+    if type_rank in (NUMBER, STRING):
         bound = _bound(value, term.descending)
         content = term.sql[-1]
         if bound is None:
@@ -189,7 +189,7 @@ def _after(
             params = (bound, bound, *params)
     if len(term.sql) == 2:
         kind = term.sql[0]
-        sql = f"({kind} {larger} {place} OR ({kind} = {place} AND {sql}))"
+        sql = f"({kind} {larger} {type_rank} OR ({kind} = {type_rank} AND {sql}))"
     return sql, params
 
 

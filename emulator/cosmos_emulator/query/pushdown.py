@@ -114,8 +114,8 @@ class Pushdown:
         constant = self._constant(right)
         if constant is None or path_of(left, self._alias) != path:
             return None
-        place = rank(constant(self._parameters))
-        return place if place in (NUMBER, STRING) else None
+        type_rank = rank(constant(self._parameters))
+        return type_rank if type_rank in (NUMBER, STRING) else None
 
     def _comparison(
         self, symbol: str, left: nodes.Expression, right: nodes.Expression
@@ -213,20 +213,20 @@ NO_NAMES: Final = Scope(frozenset(), _no_subquery, constant=True)
 def _compare(terms: list[str], symbol: str, value: Any) -> Condition | None:
     if value is UNDEFINED:
         return Condition("0")
-    place = rank(value)
+    type_rank = rank(value)
     if len(terms) == 1:
-        return _compare_id(symbol, value, place)
+        return _compare_id(symbol, value, type_rank)
     kind, content = terms
     if symbol == "!=":
         return Condition(f"{kind} > 0", exact=False)
-    if place in (NULL, FALSE, TRUE):
-        return Condition(f"{kind} = {place}") if symbol == "=" else None
-    if place == STRING:
+    if type_rank in (NULL, FALSE, TRUE):
+        return Condition(f"{kind} = {type_rank}") if symbol == "=" else None
+    if type_rank == STRING:
         if not sortable(value):
             return None
         # A text with a zero character reads shorter in SQLite: hence `<=` for `<`.
         return Condition(f"({kind} = {STRING} AND {content} {_loose(symbol)} ?)", (value,))
-    if place == NUMBER:
+    if type_rank == NUMBER:
         if symbol == "=" and type(value) is int:
             return Condition(f"({kind} = {NUMBER} AND {content} = ?)", (sql_number(value),))
         low, high = around(value)
@@ -241,10 +241,10 @@ def _compare(terms: list[str], symbol: str, value: Any) -> Condition | None:
     return None
 
 
-def _compare_id(symbol: str, value: Any, place: int) -> Condition | None:
+def _compare_id(symbol: str, value: Any, type_rank: int) -> Condition | None:
     if symbol == "!=":
         return Condition("1", exact=False)
-    if place != STRING:
+    if type_rank != STRING:
         return Condition("0")
     return Condition(f"id {symbol} ?", (value,), same=True) if sortable(value) else None
 

@@ -138,9 +138,9 @@ def _fused(scores: list[Score], weights: Evaluate | None) -> Score:
             values = score(rows, population)
             # A negative weight reverses the ranking.
             best_first = sorted(set(values), reverse=factor >= 0)
-            places = {value: place for place, value in enumerate(best_first, start=1)}
+            numbers = {value: number for number, value in enumerate(best_first, start=1)}
             for at, value in enumerate(values):
-                totals[at] += abs(factor) / (_RRF_CONSTANT + places[value])
+                totals[at] += abs(factor) / (_RRF_CONSTANT + numbers[value])
         return totals
 
     return fused

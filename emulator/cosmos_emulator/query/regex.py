@@ -216,7 +216,7 @@ class _AllWays:
 
 
 def _condition(kind: Any, flags: int) -> Any:
-    """A condition on the characters before and after a place; "" is none."""
+    """A condition on the characters before and after an offset; "" is none."""
     is_word = re.compile(r"\w", re.ASCII if flags & re.ASCII else re.NOFLAG).match
 
     def at_boundary(before: str, after: str) -> bool:

@@ -55,18 +55,18 @@ def rank(value: Any) -> int:
 
 def sort_key(value: Any) -> SortKey:
     """Sorts as ORDER BY does. Arrays, and objects, are equal among themselves."""
-    place = rank(value)
-    return (place, value) if place in (NUMBER, STRING) else (place, 0)
+    type_rank = rank(value)
+    return (type_rank, value) if type_rank in (NUMBER, STRING) else (type_rank, 0)
 
 
 def identity(value: Any) -> Any:
     """A hashable that is equal for equal values, and only for them."""
-    place = rank(value)
-    if place == ARRAY:
+    type_rank = rank(value)
+    if type_rank == ARRAY:
         return (ARRAY, tuple(identity(item) for item in value))
-    if place == OBJECT:
+    if type_rank == OBJECT:
         return (OBJECT, frozenset((name, identity(item)) for name, item in value.items()))
-    return (place, value) if place in (NUMBER, STRING) else (place, None)
+    return (type_rank, value) if type_rank in (NUMBER, STRING) else (type_rank, None)
 
 
 def is_number(value: Any) -> bool:

@@ -100,11 +100,11 @@ def test_it_finds_what_a_look_at_each_item_would_find(emulator, documents, wante
     send(emulator, "DELETE", "/dbs/db")
 
 
-def test_a_policy_that_names_the_array_makes_the_index_with_the_container(emulator):
+def test_a_policy_that_names_the_array_makes_the_index_with_the_container(opened, emulator):
     policy = {"includedPaths": [{"path": "/tags/[]/?"}], "excludedPaths": [{"path": "/*"}]}
     make_container(emulator, indexingPolicy=policy)
     create(emulator, {"id": "1", "pk": "x", "tags": ["t", "u"]})
     statements = []
-    emulator._storage._connection.set_trace_callback(statements.append)
+    opened[0].set_trace_callback(statements.append)
     assert ask(emulator, "t", "v") == ["1"]
     assert not [each for each in statements if each.startswith("CREATE TABLE")]
