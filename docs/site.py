@@ -1,7 +1,7 @@
 """Builds the documentation site: python -m docs.site FOLDER SAMPLE REFERENCE
 
 The pages keep their places: what links to a file of the repository on GitHub links to the same file
-on the site. The README is its home, and docs/README.md is its navigation. SAMPLE is what
+on the site. The README is its first page, and docs/README.md is its navigation. SAMPLE is what
 `python -m docs.sample` wrote, REFERENCE what `python -m docs.reference` did.
 """
 

@@ -160,7 +160,7 @@ class BlobBodies:
 
         if await send(REMOVAL, delete):
             return 1
-        # An empty blob in their place discards the blocks of an interrupted upload.
+        # An empty blob instead discards the blocks of an interrupted upload.
         found = [each async for each in self._names(name, include=["uncommittedblobs"])]
         if not found:
             return 0

@@ -43,7 +43,7 @@ async def follow(
         session_work.service_of(uri) as sessions,
         service_of(uri, writes=True, embedder=made) as memory,
     ):
-        start = since or await _position(memory, scope) or "beginning"
+        start = since or await _stored_continuation(memory, scope) or "beginning"
         try:
             watch = sessions.watch(
                 app_name=app_name,
@@ -64,11 +64,11 @@ async def follow(
             with err.status("Following …") as status:
                 async for changes in _together(watch):
                     done = await _taken(follower, changes, patient=not once)
-                    await _keep_position(memory, scope, watch)
+                    await _store_continuation(memory, scope, watch)
                     status.update(f"Following … {follower.total}")
                     if as_json:
                         print_json(done.fields)
-            await _keep_position(memory, scope, watch)
+            await _store_continuation(memory, scope, watch)
         finally:
             err.print(f"{follower.total}.")
 
@@ -176,13 +176,15 @@ async def _together(watch: SessionWatch) -> AsyncIterator[list[SessionChange]]:
         yield changes
 
 
-async def _position(memory: CosmosMemoryService, scope: Scope) -> str | None:
+async def _stored_continuation(memory: CosmosMemoryService, scope: Scope) -> str | None:
     return await memory.in_store(
         Background("follow"), lambda store: Continuations(store.container).get(scope.digest)
     )
 
 
-async def _keep_position(memory: CosmosMemoryService, scope: Scope, watch: SessionWatch) -> None:
+async def _store_continuation(
+    memory: CosmosMemoryService, scope: Scope, watch: SessionWatch
+) -> None:
     continuation = watch.continuation
     if continuation is not None:
         await memory.in_store(

@@ -39,18 +39,18 @@ def _copied(data: Any) -> Any:
 
 def _drop_refused(data: Any, error: ValidationError) -> int:
     """Removes from `data` what caused the error. Returns the number of removals."""
-    places: set[tuple[Any, ...]] = set()
+    refused: set[tuple[Any, ...]] = set()
     for item in error.errors(include_url=False, include_context=False, include_input=False):
         path = _reachable(data, item["loc"])
         if path:
-            places.add(path)
-    # From the end, so that positions in lists stay valid.
-    for path in sorted(places, key=lambda path: [(str(type(p)), p) for p in path], reverse=True):
-        holder = data
+            refused.add(path)
+    # From the end, so that indexes of lists stay valid.
+    for path in sorted(refused, key=lambda path: [(str(type(p)), p) for p in path], reverse=True):
+        outer = data
         for step in path[:-1]:
-            holder = holder[step]
-        del holder[path[-1]]
-    return len(places)
+            outer = outer[step]
+        del outer[path[-1]]
+    return len(refused)
 
 
 def _reachable(data: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ JSON's own types stay unchanged. Everything else becomes an object that names it
     {"$class": "google.genai.types.Part", "text": "hi"}   ... (see `models` and `objects`)
 
 No dict of a user looks like one of these (see `tags`). A value deeper than Cosmos DB allows is
-`{"$deep": [...]}`: the list of its containers, each with its inner ones as `{"$ref": position}`.
+`{"$deep": [...]}`: the list of its containers, each with its inner ones as `{"$ref": index}`.
 
 Documents are not trusted: any program may have written them. Reading takes time and memory in
 proportion to their size. The contents of an object are decoded once, even if the object cannot be

@@ -155,7 +155,7 @@ def _natural(names: tuple[str, str]) -> list[Any]:
     ]
 
 
-def placed(files: list[File], page: LogPage) -> list[File]:
+def with_events(files: list[File], page: LogPage) -> list[File]:
     """The same, with the event that each version belongs to: the one that names it or, if none on
     the page does, the first one after it was saved."""
     named: dict[tuple[str, int], int] = {}
@@ -164,12 +164,12 @@ def placed(files: list[File], page: LogPage) -> list[File]:
         for name, version in (delta or {}).items():
             named.setdefault((name, version), entry.revision)
     return [
-        replace(file, versions=[_placed(file.name, each, named, page) for each in file.versions])
+        replace(file, versions=[_dated(file.name, each, named, page) for each in file.versions])
         for file in files
     ]
 
 
-def _placed(
+def _dated(
     name: str, version: FileVersion, named: dict[tuple[str, int], int], page: LogPage
 ) -> FileVersion:
     since = named.get((name, version.number))

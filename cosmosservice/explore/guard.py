@@ -103,8 +103,9 @@ class Guard:
 
 def _is_local(request: web.Request) -> bool:
     """Checks the host name: another site may point its own name to this machine."""
-    place = request.transport.get_extra_info("sockname") if request.transport else None
-    return place is not None and request.host in (f"127.0.0.1:{place[1]}", f"localhost:{place[1]}")
+    address = request.transport.get_extra_info("sockname") if request.transport else None
+    hosts = () if address is None else (f"127.0.0.1:{address[1]}", f"localhost:{address[1]}")
+    return request.host in hosts
 
 
 def _same(given: str, wanted: str) -> bool:

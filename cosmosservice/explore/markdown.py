@@ -35,7 +35,7 @@ def marked(text: str, searched: str) -> Markup:
 def _marked(text: str, searched: str) -> str:
     """Escaped. An entity, such as `&#x202e;`, has become a character only now."""
     text = visible(text)
-    # A few characters change their number when folded: then no position would be right.
+    # A few characters change their number when folded: then no offset would be right.
     if not searched or len(folded := text.casefold()) != len(text):
         return str(escape(text))
     found, at = [], 0

@@ -62,9 +62,9 @@ class StaticSite:
 
     def write(self, folder: Path) -> None:
         for name, data in self.files.items():
-            place = folder / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
 
 
 async def static_site(

@@ -11,7 +11,7 @@ from aiohttp import web
 from cosmosservice.explore.addresses import number_of, search_of, session_of
 from cosmosservice.explore.catalogue import Found
 from cosmosservice.explore.conversation import turns
-from cosmosservice.explore.files import placed
+from cosmosservice.explore.files import with_events
 from cosmosservice.explore.finding import Choices, Wanted, find
 from cosmosservice.explore.past import Past, compared, shown
 from cosmosservice.explore.reads import Reads
@@ -81,7 +81,7 @@ class Views(Reads):
             wanted=wanted,
             found=found,
             choices=Choices.of(shown_turns, wanted),
-            files=None if files is None else placed(await files.of_session(head.key), page),
+            files=None if files is None else with_events(await files.of_session(head.key), page),
             # Only the last page of a session changes.
             follows=not (wanted or at or page.later or head.deleted or self._rendering.static),
             states=await self._states(head, page),

@@ -65,7 +65,7 @@ class Adding:
         begin = conversation.begin_of(ids, continues=continues)
         new = [
             (entry, seq)
-            for entry, (seq, stored) in zip(entries, conversation.placed(ids), strict=True)
+            for entry, (seq, stored) in zip(entries, conversation.numbered(ids), strict=True)
             if not stored
         ]
         if not new:

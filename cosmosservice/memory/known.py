@@ -44,7 +44,7 @@ class Conversation:
                 return first
         return ids[0]
 
-    def placed(self, ids: Sequence[str]) -> list[tuple[int, bool]]:
+    def numbered(self, ids: Sequence[str]) -> list[tuple[int, bool]]:
         """The sequence number of each document, and whether it is known to be stored."""
         known = {at: self.stored[each] for at, each in enumerate(ids) if each in self.stored}
         for first, last in self.complete:
@@ -59,11 +59,11 @@ class Conversation:
             return [(self.next_seq + at, False) for at in range(len(ids))]
         start = min(known)
         seq = known[start] - start - 1
-        placed = []
+        numbered = []
         for at in range(len(ids)):
             seq = known.get(at, seq + 1)
-            placed.append((max(seq, 0), at in known))
-        return placed
+            numbered.append((max(seq, 0), at in known))
+        return numbered
 
 
 class Known:

@@ -7,7 +7,7 @@
               does not
     answers   the turn after a question that matches well, by another author, is a hit even if it
               has no word of the query. Nothing else is a hit without one
-    spread    after a long hit, others of the same conversation count less: the ten places are not
+    spread    after a long hit, others of the same conversation count less: the first ones are not
               for one conversation that repeats what it is about
 
 How often a text repeats a word does not count: in conversations that adds nothing (docs/memory.md).

@@ -105,7 +105,7 @@ def test_it_goes_on_where_it_was_killed(monkeypatch):
 
     say("One", "Two")
     with monkeypatch.context() as patch:
-        patch.setattr(following, "_keep_position", killed)
+        patch.setattr(following, "_store_continuation", killed)
         assert follow().code == 137
     assert kept() == ["One", "Two"]
     say("Three")
@@ -127,16 +127,16 @@ def test_it_follows_until_it_is_stopped(capsys, monkeypatch):
 
     monkeypatch.setattr(CosmosMemoryService, "remember", unsteady)
 
-    keep = following._keep_position
+    keep = following._store_continuation
 
     async def use() -> None:
         stored: asyncio.Queue[None] = asyncio.Queue()
 
-        async def kept_position(*where):
+        async def kept_continuation(*where):
             await keep(*where)
             stored.put_nowait(None)
 
-        monkeypatch.setattr(following, "_keep_position", kept_position)
+        monkeypatch.setattr(following, "_store_continuation", kept_continuation)
         await append("One")
         task = asyncio.create_task(following.follow(None, None, None, **options))
         async with asyncio.timeout(20):

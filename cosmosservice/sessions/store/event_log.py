@@ -66,8 +66,8 @@ class EventLog:
     async def append(self, key: SessionKey, record: Record, ttl: int | None = None) -> None:
         """Creates the record with its sequence number. Raises Conflict if that is taken.
 
-        The chunks of a large event are then left in place, for the next attempt or because the
-        event with that number is this one: see `discard`.
+        The chunks of a large event then stay, for the next attempt or because the event with that
+        number is this one: see `discard`.
         """
         if not record.is_event:
             fields: Document = {"event_id": record.event_id, "timestamp": record.timestamp}
@@ -203,7 +203,7 @@ class EventLog:
 
     async def records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
         """The records in these documents."""
-        placed = []
+        numbered = []
         for document in documents:
             matched = LOG_ID.fullmatch(str(document.get("id", "")))
             if matched is None:
@@ -214,14 +214,14 @@ class EventLog:
                     document.get("id"),
                 )
                 continue
-            placed.append((document, int(matched[1]), matched[2]))
-        large = [each for each in placed if "chunks" in each[0]]
+            numbered.append((document, int(matched[1]), matched[2]))
+        large = [each for each in numbered if "chunks" in each[0]]
         bodies = {}
         if large:
             wanted = [Body(incarnation, document["chunks"]) for document, _, incarnation in large]
             found = await self._bodies.read(key, wanted)
             bodies = {each[0]["id"]: body for each, body in zip(large, found, strict=True)}
-        return [self._record(key, *each, bodies.get(each[0]["id"])) for each in placed]
+        return [self._record(key, *each, bodies.get(each[0]["id"])) for each in numbered]
 
     def _record(
         self,

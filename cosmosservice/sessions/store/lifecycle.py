@@ -59,7 +59,7 @@ class Lifecycle(Part):
     async def delete(self, key: SessionKey) -> None:
         """A soft delete. Does nothing if there is nothing to delete."""
         tombstone = new_mark(TOMBSTONE, self._clock.now())
-        confirmed = placed = False
+        confirmed = written = False
         for attempt in STEPS:
             current = await self._look(key, attempt)
             if current is None or self.is_gone(current):
@@ -67,7 +67,7 @@ class Lifecycle(Part):
                     return
                 confirmed = True
                 continue
-            if placed and current.incarnation != tombstone.incarnation:
+            if written and current.incarnation != tombstone.incarnation:
                 return  # created again in the meantime
             confirmed = False
             if current.status in (RESTORING, FORKING):
@@ -80,13 +80,13 @@ class Lifecycle(Part):
                 tombstone.stamp = self._clock.next()
                 if not await self._bury(key, tombstone):
                     continue
-                placed = True
+                written = True
                 self._views.extend(key, [*tail, tombstone])
                 if await self._projection.project(key, current.incarnation):
                     return
             else:
                 await self._projection.project(key, current.incarnation)
-            # Another writer placed a tombstone, or a read that may be stale found no living
+            # Another writer wrote a tombstone, or a read that may be stale found no living
             # session: read again after a probe.
             await self._documents.probe(key)
         raise contended(key)

@@ -160,7 +160,7 @@ def _named(after: SortKey) -> dict[str, Any]:
 
 def _digest(wanted: Wanted | Latest) -> str:
     """Tells lists apart. A continuation is not a secret: it only says where to continue in a list
-    that its holder may read anyway."""
+    that whoever has it may read anyway."""
     values = [getattr(wanted, each.name) for each in fields(wanted)]
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
 
