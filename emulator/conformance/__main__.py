@@ -1,6 +1,6 @@
 """Run Microsoft's own tests of azure-cosmos against the emulator, over HTTP.
 
-    python emulator/conformance [file …] [-k expression] [--jobs 2]
+    python emulator/conformance [file …] [-k expression] [--suite search] [--jobs 2]
 
 Fetches the source distribution of the azure-cosmos that is installed into `.conformance/`, starts
 `python -m cosmos_emulator`, and prints what passed, file by file: the tests that talked to the
@@ -35,6 +35,7 @@ EMULATOR_MARK = "cosmosEmulator"
 SEARCH_MARK = "cosmosSearchQuery"
 # … and these against accounts; the files below are what a store of documents needs most.
 ACCOUNT_MARK = "cosmosLong or cosmosQuery"
+SUITES = {"emulator": EMULATOR_MARK, "account": ACCOUNT_MARK, "search": SEARCH_MARK}
 CORE = [
     "test_crud", "test_crud_async", "test_crud_container", "test_crud_container_async",
     "test_crud_database", "test_crud_database_async", "test_crud_subpartition",
@@ -68,12 +69,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Microsoft's tests against the emulator")
     parser.add_argument("files", nargs="*", help="names of test files; default: all")
     parser.add_argument("-k", default="", help="only tests that match, as in pytest")
+    parser.add_argument("--suite", choices=SUITES, help="only one of the suites")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     tests = fetch()
     files = [tests / f"{Path(name).stem}.py" for name in options.files]
-    everything = not (files or options.k)
+    whole = not (files or options.k)
     files = files or [tests / f"{name}.py" for name in CORE] + marked(tests)
+    if options.suite:
+        files = [file for file in files if mark_of(file) == SUITES[options.suite]]
     print(f"{len(files)} files. passed/all of the tests that talk to the server | of the others")
     results = []
     with serving() as account, ThreadPoolExecutor(options.jobs) as pool:
@@ -81,7 +85,7 @@ def main() -> None:
             results.append(result)
             print(line(result.name, result.touching, result.others, result.trouble), flush=True)
     rows = report(results)
-    if everything:
+    if whole:
         figures.write(rows)
 
 
@@ -174,6 +178,8 @@ def report(results: list[FileResult]) -> dict[str, tuple[int, int, str]]:
     rows = {}
     for mark, name in suites.items():
         some = [result for result in results if result.mark == mark]
+        if not some:
+            continue
         touching: Counter[str] = sum((result.touching for result in some), Counter())
         others: Counter[str] = sum((result.others for result in some), Counter())
         print(line(name, touching, others))

@@ -10,6 +10,8 @@ from cosmos_emulator.documents import path_parts
 from cosmos_emulator.errors import BadRequest, RangeGone
 from cosmos_emulator.messages import Document
 from cosmos_emulator.partition_keys import PartitionKeys
+from cosmos_emulator.query.policies import Policies
+from cosmos_emulator.query.words import DEFAULT_LANGUAGE
 from cosmos_emulator.ranges import Range, overlapping, split
 
 MAX_UNIQUE_KEYS = 10
@@ -34,7 +36,7 @@ class Container:
     link: str
     self_prefix: str
     ranges: tuple[Range, ...]
-    vector_policy: dict[tuple[str, ...], str]
+    policies: Policies
     computed_properties: tuple[tuple[str, str], ...]
     retention: int | None  # seconds for which all versions and deletes are kept; None: they are not
     grace: int = 0  # seconds that an expired item stays visible
@@ -67,10 +69,7 @@ class Container:
             default_ttl=definition.get("defaultTtl"),
             link=f"dbs/{database}/colls/{name}",
             self_prefix=f"dbs/{database_rid}/colls/{rid}/docs/",
-            vector_policy={
-                path_parts(entry["path"]): entry["distanceFunction"]
-                for entry in definition.get("vectorEmbeddingPolicy", {}).get("vectorEmbeddings", [])
-            },
+            policies=_policies(definition),
             computed_properties=tuple(
                 (entry["name"], entry["query"])
                 for entry in definition.get("computedProperties") or []
@@ -136,6 +135,20 @@ class Container:
         if self.default_ttl == -1:
             return f"(ttl IS NULL OR ttl = -1 OR ts + ttl > {now})"
         return f"(ttl = -1 OR ts + coalesce(ttl, {self.default_ttl}) > {now})"
+
+
+def _policies(definition: Document) -> Policies:
+    vectors = (definition.get("vectorEmbeddingPolicy") or {}).get("vectorEmbeddings", [])
+    texts = definition.get("fullTextPolicy") or {}
+    default = texts.get("defaultLanguage") or DEFAULT_LANGUAGE
+    return Policies(
+        distances={path_parts(entry["path"]): entry["distanceFunction"] for entry in vectors},
+        languages={
+            path_parts(entry["path"]): entry.get("language") or default
+            for entry in texts.get("fullTextPaths", [])
+        },
+        default_language=default,
+    )
 
 
 def retention_of(definition: Document) -> int | None:

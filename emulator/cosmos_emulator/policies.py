@@ -8,6 +8,7 @@ from cosmos_emulator import query
 from cosmos_emulator.documents import SYSTEM_PROPERTIES, path_parts
 from cosmos_emulator.errors import BadRequest
 from cosmos_emulator.messages import Document
+from cosmos_emulator.query.words import LANGUAGES
 from cosmos_emulator.rules import FULL_TEXT_SEARCH, VECTOR_SEARCH, Rules
 
 DISTANCES = ("cosine", "dotproduct", "euclidean")
@@ -17,7 +18,6 @@ VECTOR_INDEXES = {"flat": 505, "quantizedFlat": 4096, "diskANN": 4096}
 MAX_DIMENSIONS = 4096
 # Bounds of the options of quantized indexes.
 _BOUNDS = {"quantizationByteSize": (1, 256), "indexingSearchListSize": (25, 500)}
-LANGUAGES = ("en-us", "de-de", "es-es", "fr-fr", "it-it", "pt-br", "pt-pt")
 MAX_COMPUTED = 20
 _RESERVED = {"id", "ttl", "_lsn", *SYSTEM_PROPERTIES}
 

@@ -111,7 +111,7 @@ class QueryRoutes:
                 source,
                 continuation=continuation,
                 across_partitions=selection.across_partitions and not self._merges,
-                vector_policy=container.vector_policy,
+                policies=container.policies,
                 computed_properties=container.computed_properties,
                 container=container if self._follows_policy else None,
                 verbatim=True,
@@ -270,7 +270,7 @@ def _described(
             text,
             parameters,
             features=features,
-            vector_policy=container.vector_policy,
+            policies=container.policies,
             computed_properties=container.computed_properties,
         )
     except query.QueryError as error:

@@ -1,8 +1,4 @@
-"""Expressions to closures: what a query computes for one row.
-
-A row is a dict of the aliases in scope and of the parameters (`@name`). Slots whose names start
-with `#` hold what GROUP BY and the aggregates computed before the row is projected.
-"""
+"""Expressions to closures: what a query computes for one row."""
 
 import math
 import operator
@@ -16,20 +12,12 @@ from cosmos_emulator.query.aggregates import AGGREGATES, Factory
 from cosmos_emulator.query.errors import QueryError
 from cosmos_emulator.query.functions import CLOCK_FUNCTIONS, FUNCTIONS, LAZY_FUNCTIONS
 from cosmos_emulator.query.functions.strings import concatenated
-from cosmos_emulator.query.functions.vectors import VECTOR_DISTANCE, distance_function
 from cosmos_emulator.query.like import like_pattern
 from cosmos_emulator.query.operators import ARITHMETIC
+from cosmos_emulator.query.rows import NOW, Evaluate, Row
+from cosmos_emulator.query.searching import full_text, searches_text, vector_distance
 from cosmos_emulator.query.values import UNDEFINED, comparable, equal, identity, is_number, number
 
-# Where a row holds the time of the request, in ticks, and the distance functions of the vectors
-# that the container's policy names.
-NOW = "#now"
-VECTOR_POLICY = "#vectors"
-# And what says whether there is time left.
-DEADLINE = "#deadline"
-
-Row = dict[str, Any]
-Evaluate = Callable[[Row], Any]
 # Compiles a subquery to a function from the outer row to its results; given by `plan`.
 CompileQuery = Callable[[nodes.Query, frozenset[str]], Callable[[Row], Iterator[Any]]]
 
@@ -336,7 +324,9 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
         return _aggregate(name, arguments, scope)
     compiled = [compile_expression(argument, scope) for argument in arguments]
     if name in ("VECTORDISTANCE", "_VECTORSCORE"):
-        return _vector_distance(name, arguments, compiled)
+        return vector_distance(name, arguments, compiled)
+    if searches_text(name):
+        return full_text(name, arguments, compiled)
     function = LAZY_FUNCTIONS.get(name) or FUNCTIONS.get(name) or CLOCK_FUNCTIONS.get(name)
     if function is None:
         raise QueryError(f"'{name}' is not a recognized built-in function name.", code="SC2005")
@@ -356,64 +346,6 @@ def _call(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> E
         return call(*values)
 
     return evaluate
-
-
-def _vector_distance(
-    name: str, arguments: tuple[nodes.Expression, ...], compiled: list[Evaluate]
-) -> Evaluate:
-    """The distance function is an option of the call, or that of the container's policy. A score is
-    the larger, the closer the vectors are."""
-    VECTOR_DISTANCE.check_arity(name, len(arguments))
-    default = policy_distance(arguments)
-    is_score = name == "_VECTORSCORE"
-
-    def evaluate(row: Row) -> Any:
-        values = [argument(row) for argument in compiled]
-        if UNDEFINED in values:
-            return UNDEFINED
-        found = VECTOR_DISTANCE.call(default(row), *values)
-        if is_score and found is not UNDEFINED:
-            options = values[3] if len(values) > 3 else None
-            return -found if distance_function(default(row), options) == "euclidean" else found
-        return found
-
-    return evaluate
-
-
-def policy_distance(arguments: tuple[nodes.Expression, ...]) -> Callable[[Row], str]:
-    """The distance function that the container's policy names for one of the vectors."""
-    paths = [steps for argument in arguments[:2] if (steps := _steps(argument)) is not None]
-
-    def default(row: Row) -> str:
-        policy = row.get(VECTOR_POLICY, {})
-        for steps in paths:
-            path = tuple(row.get(step.name) if step.is_parameter else step.name for step in steps)
-            if path in policy:
-                return str(policy[path])
-        return "cosine"
-
-    return default
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    name: str
-    is_parameter: bool
-
-
-def _steps(node: nodes.Expression) -> list[_Step] | None:
-    """The names of `alias.a[@b]`; None if the expression is anything else."""
-    found: list[_Step] = []
-    while isinstance(node, nodes.Member):
-        match node.key:
-            case nodes.Constant(str() as name):
-                found.append(_Step(name, is_parameter=False))
-            case nodes.Parameter(name):
-                found.append(_Step(name, is_parameter=True))
-            case _:
-                return None
-        node = node.target
-    return found[::-1] if isinstance(node, nodes.Reference) else None
 
 
 def _aggregate(name: str, arguments: tuple[nodes.Expression, ...], scope: Scope) -> Evaluate:

@@ -1,9 +1,7 @@
 """A description of a query, in the form of the service's query plan."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
-from types import MappingProxyType
 from typing import Any
 
 from cosmos_emulator.query import nodes
@@ -13,15 +11,16 @@ from cosmos_emulator.query.aggregates import (
     check_aggregate,
     has_aggregate,
 )
-from cosmos_emulator.query.compiler import VECTOR_POLICY, Row
 from cosmos_emulator.query.computed import Computed
 from cosmos_emulator.query.errors import QueryError
 from cosmos_emulator.query.hybrid import hybrid_info, is_weighted
 from cosmos_emulator.query.parser import parse
 from cosmos_emulator.query.plan import Plan, plan
+from cosmos_emulator.query.policies import NO_POLICIES, Policies
 from cosmos_emulator.query.pushdown import NO_NAMES
 from cosmos_emulator.query.ranking import is_distance, smallest_is_closest
 from cosmos_emulator.query.rewriting import rewritten
+from cosmos_emulator.query.rows import POLICIES, Row
 from cosmos_emulator.query.text import expression_text, query_text
 from cosmos_emulator.query.values import UNDEFINED, Undefined, from_client
 
@@ -104,7 +103,7 @@ def describe(
     parameters: list[dict[str, Any]],
     *,
     features: frozenset[str] | None = None,
-    vector_policy: Mapping[tuple[str, ...], str] = MappingProxyType({}),
+    policies: Policies = NO_POLICIES,
     computed_properties: Computed = (),
 ) -> dict[str, Any]:
     """The query plan. `features` are those that the client says it can merge; None: all."""
@@ -136,7 +135,7 @@ def describe(
     return {
         "partitionedQueryExecutionInfoVersion": 2,
         "queryInfo": {
-            **_info(asked, {**values, VECTOR_POLICY: vector_policy}),
+            **_info(asked, {**values, POLICIES: policies}),
             "rewrittenQuery": "" if sent is None else query_text(sent),
             "dCountInfo": {"dCountAlias": _alias(query.selection)} if counted else None,
         },

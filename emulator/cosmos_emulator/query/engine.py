@@ -2,24 +2,24 @@
 
 import json
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from cosmos_emulator.query import continuation as tokens
 from cosmos_emulator.query import nodes
 from cosmos_emulator.query.aggregates import check_aggregate
-from cosmos_emulator.query.compiler import DEADLINE, NOW, VECTOR_POLICY, Row
 from cosmos_emulator.query.computed import Computed
 from cosmos_emulator.query.continuation import Continuation, Owner
 from cosmos_emulator.query.deadline import Deadline
 from cosmos_emulator.query.errors import QueryError
 from cosmos_emulator.query.ordering import Position, Segment, SortTerm, segments, sql_order_terms
 from cosmos_emulator.query.plan import ROOT, Plan, plan
+from cosmos_emulator.query.policies import NO_POLICIES, Policies
 from cosmos_emulator.query.pushdown import Condition, Pushdown, path_of
 from cosmos_emulator.query.ranking import needs_population
+from cosmos_emulator.query.rows import DEADLINE, NOW, POLICIES, Row
 from cosmos_emulator.query.values import UNDEFINED, SortKey, from_client, sort_key
 
 
@@ -68,7 +68,7 @@ def run(
     continuation: str | None,
     max_bytes: int = 4 * 1024 * 1024,
     across_partitions: bool = False,
-    vector_policy: Mapping[tuple[str, ...], str] = MappingProxyType({}),
+    policies: Policies = NO_POLICIES,
     computed_properties: Computed = (),
     verbatim: bool = False,
     deadline: Deadline | None = None,
@@ -77,7 +77,7 @@ def run(
     items may be Verbatim, where that spares reading documents.
 
     A query across partitions aggregates as SDKs do it for the service: only `SELECT VALUE` of one
-    aggregate, null where that is undefined. `vector_policy` names the distance function of paths,
+    aggregate, null where that is undefined. `policies` are those of the container, and
     `computed_properties` the names and queries that the container defines. A page ends early when
     the `deadline` is over and the query can go on from there.
     """
@@ -87,7 +87,7 @@ def run(
             raise QueryError("'ORDER BY' is not supported with 'GROUP BY'.", code="SC2103")
         owner = Owner(text, parameters, query.query.order_by)
         begin = tokens.read(continuation, owner) if continuation else Continuation(0)
-        bindings = {**_bindings(parameters), VECTOR_POLICY: vector_policy}
+        bindings = {**_bindings(parameters), POLICIES: policies}
         bindings[DEADLINE] = deadline or Deadline()
         this = _Run(query, bindings, source, across_partitions=across_partitions, verbatim=verbatim)
         return this.page(begin, owner, max_items if max_items > 0 else None, max_bytes)

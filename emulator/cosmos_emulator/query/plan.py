@@ -8,14 +8,7 @@ from typing import Any
 
 from cosmos_emulator.query import nodes
 from cosmos_emulator.query.aggregates import has_aggregate
-from cosmos_emulator.query.compiler import (
-    DEADLINE,
-    Evaluate,
-    Grouping,
-    Row,
-    Scope,
-    compile_expression,
-)
+from cosmos_emulator.query.compiler import Grouping, Scope, compile_expression
 from cosmos_emulator.query.computed import Computed, with_computed
 from cosmos_emulator.query.deadline import Deadline
 from cosmos_emulator.query.errors import QueryError
@@ -28,6 +21,7 @@ from cosmos_emulator.query.ranking import (
     needs_population,
     ranked,
 )
+from cosmos_emulator.query.rows import DEADLINE, Evaluate, Row
 from cosmos_emulator.query.values import UNDEFINED, identity, sort_key
 
 # Where a row holds the document it starts from.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cosmos_emulator.query import nodes
-from cosmos_emulator.query.compiler import Evaluate, Row, Scope, compile_expression
+from cosmos_emulator.query.compiler import Scope, compile_expression
 from cosmos_emulator.query.errors import QueryError
 from cosmos_emulator.query.ordering import (
     around,
@@ -22,6 +22,7 @@ from cosmos_emulator.query.ordering import (
     sql_number,
     sql_order_terms,
 )
+from cosmos_emulator.query.rows import Evaluate, Row
 from cosmos_emulator.query.values import (
     ARRAY,
     FALSE,

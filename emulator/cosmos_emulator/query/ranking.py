@@ -5,11 +5,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cosmos_emulator.query import nodes
-from cosmos_emulator.query.compiler import Evaluate, Row, Scope, compile_expression, policy_distance
+from cosmos_emulator.query.compiler import Scope, compile_expression
 from cosmos_emulator.query.errors import QueryError
-from cosmos_emulator.query.functions.full_text import bm25, occurrences, words
+from cosmos_emulator.query.functions.full_text import bm25, occurrences
 from cosmos_emulator.query.functions.vectors import distance_function
+from cosmos_emulator.query.rows import Evaluate, Row
+from cosmos_emulator.query.searching import policy_distance, policy_language
 from cosmos_emulator.query.values import UNDEFINED, is_number
+from cosmos_emulator.query.words import words
 
 # The scores of rows, the best the largest. Statistics are those of a population: all documents that
 # were asked, also those that WHERE leaves out.
@@ -60,7 +63,9 @@ def _score(node: nodes.Expression, scope: Scope) -> Score:
     match node:
         case nodes.Call("FULLTEXTSCORE", (text, *terms)) if terms:
             return _full_text(
-                compile_expression(text, scope), [compile_expression(term, scope) for term in terms]
+                compile_expression(text, scope),
+                [compile_expression(term, scope) for term in terms],
+                policy_language(text),
             )
         case nodes.Call("VECTORDISTANCE", arguments):
             return _similarity(node, arguments, scope)
@@ -72,14 +77,17 @@ def _score(node: nodes.Expression, scope: Scope) -> Score:
     raise QueryError("ORDER BY RANK takes FullTextScore, VectorDistance or RRF.", code="SC2242")
 
 
-def _full_text(text: Evaluate, terms: list[Evaluate]) -> Score:
+def _full_text(text: Evaluate, terms: list[Evaluate], language_of: Callable[[Row], str]) -> Score:
     def score(rows: list[Row], population: list[Row]) -> list[float]:
-        searched = _terms(terms, population)
-        known = [words(value) for row in population if type(value := text(row)) is str]
+        if not population:
+            return [0.0] * len(rows)
+        language = language_of(population[0])
+        searched = [words(term, language) for term in _terms(terms, population[0])]
+        known = [words(value, language) for row in population if type(value := text(row)) is str]
         total = sum(map(len, known))
         hits = [sum(occurrences(found, term) > 0 for found in known) for term in searched]
         return [
-            bm25(words(value), searched, len(population), total, hits)
+            bm25(words(value, language), searched, len(population), total, hits)
             if type(value := text(row)) is str
             else 0.0
             for row in rows
@@ -88,13 +96,13 @@ def _full_text(text: Evaluate, terms: list[Evaluate]) -> Score:
     return score
 
 
-def _terms(terms: list[Evaluate], rows: list[Row]) -> list[list[str]]:
+def _terms(terms: list[Evaluate], row: Row) -> list[str]:
     """The phrases to look for: strings, or arrays of strings."""
     values: list[Any] = []
-    for term in terms if rows else []:
-        value = term(rows[0])
+    for term in terms:
+        value = term(row)
         values += value if type(value) is list else [value]
-    return [words(value) for value in values if type(value) is str]
+    return [value for value in values if type(value) is str]
 
 
 def _similarity(

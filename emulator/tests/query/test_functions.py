@@ -201,6 +201,12 @@ VECTORS = [
     ("FullTextContains('The red Bicycle.', 'bicycle')", True),
     ("FullTextContains('The red Bicycle.', 'red bicycle')", True),
     ("FullTextContains('The red Bicycle.', 'cycle')", False),
+    ("FullTextContains('Two red bicycles', 'bicycle')", True),
+    ("FullTextContains('She was riding', 'ride')", True),
+    ("FullTextContains('The red Bicycle.', 'the')", False),
+    ("FullTextContains('the President of the United States', 'president united state')", True),
+    ("FullTextContains('1,977 people', '1,977')", True),
+    ("FullTextContains('1,977 people', '977')", False),
     ("FullTextContainsAll('The red bicycle', 'red', 'blue')", False),
     ("FullTextContainsAny('The red bicycle', 'red', 'blue')", True),
 ]

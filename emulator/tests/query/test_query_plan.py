@@ -3,6 +3,7 @@
 import pytest
 
 from cosmos_emulator.query import QueryError, Split, describe, split
+from cosmos_emulator.query.policies import Policies
 
 FILTER = "{documentdb-formattableorderbyquery-filter}"
 
@@ -170,7 +171,7 @@ def test_vectors_are_sorted_by_how_close_they_are():
     text = "SELECT TOP 2 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])"
     found = info(text)
     assert (found["orderBy"], found["hasNonStreamingOrderBy"]) == (["Descending"], True)
-    plan = describe(text, [], vector_policy={("v",): "euclidean"})
+    plan = describe(text, [], policies=Policies({("v",): "euclidean"}))
     assert plan["queryInfo"]["orderBy"] == ["Ascending"]
 
 

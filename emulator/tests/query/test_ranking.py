@@ -3,6 +3,7 @@
 import pytest
 
 from cosmos_emulator.query import QueryError, run
+from cosmos_emulator.query.policies import Policies
 
 TEXTS = (
     {"id": "a", "text": "a quiet road", "v": [1, 0]},
@@ -35,7 +36,7 @@ def test_the_most_similar_vectors_come_first(texts):
 def test_the_distance_function_is_that_of_the_policy(texts):
     text = "SELECT VALUE VectorDistance(c.v, [0, 2]) FROM c ORDER BY VectorDistance(c.v, [0, 2])"
     page = run(
-        text, [], texts, max_items=-1, continuation=None, vector_policy={("v",): "euclidean"}
+        text, [], texts, max_items=-1, continuation=None, policies=Policies({("v",): "euclidean"})
     )
     assert page.items[0] == 1
 
@@ -44,7 +45,7 @@ def test_the_policy_is_found_for_a_path_that_parameters_name(texts):
     text = "SELECT VALUE VectorDistance(c[@key], @v) FROM c ORDER BY VectorDistance(c[@key], @v)"
     parameters = [{"name": "@key", "value": "v"}, {"name": "@v", "value": [0, 2]}]
     policy = {("v",): "euclidean"}
-    page = run(text, parameters, texts, max_items=-1, continuation=None, vector_policy=policy)
+    page = run(text, parameters, texts, max_items=-1, continuation=None, policies=Policies(policy))
     assert page.items[0] == 1
 
 
@@ -91,3 +92,29 @@ def test_pages_of_a_ranking_follow_each_other(texts):
 def test_a_score_cannot_be_combined(texts, clause):
     with pytest.raises(QueryError):
         ids(texts, clause)
+
+
+@pytest.mark.parametrize(
+    ("policies", "found"),
+    [
+        (Policies(), []),
+        (Policies(languages={("text",): "de-DE"}), ["1"]),
+        (Policies(default_language="de-DE"), ["1"]),
+        (Policies(languages={("other",): "de-DE"}), []),
+    ],
+)
+def test_words_are_stems_of_the_language_that_the_policy_names(table, policies, found):
+    texts = table({"id": "1", "text": "Die Häuser am See"})
+    text = "SELECT VALUE c.id FROM c WHERE FullTextContains(c[@key], 'Haus am See')"
+    named = [{"name": "@key", "value": "text"}]
+    page = run(text, named, texts, max_items=-1, continuation=None, policies=policies)
+    assert page.items == found
+
+
+def test_a_text_is_as_long_as_its_words_without_stop_words(table):
+    texts = table(
+        {"id": "a", "text": "the bike of the one who was here before us all"},
+        {"id": "b", "text": "bike mountain road"},
+        {"id": "c", "text": "bike 1,977"},
+    )
+    assert ids(texts, "RANK FullTextScore(c.text, 'bikes')") == "acb"

@@ -9,7 +9,6 @@ from typing import Final
 from cosmos_emulator.query.functions import (
     arrays,
     datetimes,
-    full_text,
     maths,
     spatial,
     strings,
@@ -22,7 +21,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **arrays.FUNCTIONS,
     **maths.FUNCTIONS,
     **datetimes.FUNCTIONS,
-    **full_text.FUNCTIONS,
     **spatial.FUNCTIONS,
 }
 LAZY_FUNCTIONS: Final[dict[str, Function]] = {**types.LAZY_FUNCTIONS, **arrays.LAZY_FUNCTIONS}

@@ -1,20 +1,18 @@
-"""Full text search: words, phrases, and the score of a text (BM25)."""
+"""Full text search: words, phrases, and the score of a text (BM25).
+
+All are called with the language of the text before their own arguments.
+"""
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from cosmos_emulator.query.functions.function import Function, fixed
 from cosmos_emulator.query.values import UNDEFINED, is_number, number
+from cosmos_emulator.query.words import words
 
-_WORD: Final = re.compile(r"\w+")
 _SATURATION: Final = 1.2
 _LENGTH_WEIGHT: Final = 0.75
-
-
-def words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
 
 
 def occurrences(text: list[str], phrase: list[str]) -> int:
@@ -51,30 +49,32 @@ def bm25(
 
 
 def _contains(combine: Callable[[Any], bool], most: int | None) -> Function:
-    def call(text: Any, *phrases: Any) -> Any:
+    def call(language: str, text: Any, *phrases: Any) -> Any:
         if type(text) is not str or not all(type(phrase) is str for phrase in phrases):
             return UNDEFINED
-        found = words(text)
-        return combine(occurrences(found, words(phrase)) > 0 for phrase in phrases)
+        found = words(text, language)
+        return combine(occurrences(found, words(phrase, language)) > 0 for phrase in phrases)
 
     return Function(call, 2, most)
 
 
-def _word_count(text: Any) -> Any:
-    return len(words(text)) if type(text) is str else UNDEFINED
+def _word_count(language: str, text: Any) -> Any:
+    return len(words(text, language)) if type(text) is str else UNDEFINED
 
 
-def _score(text: Any, terms: Any, documents: Any, total_words: Any, hits: Any) -> Any:
+def _score(
+    language: str, text: Any, terms: Any, documents: Any, total_words: Any, hits: Any
+) -> Any:
     valid = type(terms) is list and type(hits) is list and len(terms) == len(hits)
     if type(text) is not str or not valid or not all(type(term) is str for term in terms):
         return UNDEFINED
     if not all(is_number(value) for value in (documents, total_words, *hits)):
         return UNDEFINED
-    searched = [words(term) for term in terms]
-    return number(bm25(words(text), searched, documents, total_words, hits))
+    searched = [words(term, language) for term in terms]
+    return number(bm25(words(text, language), searched, documents, total_words, hits))
 
 
-FUNCTIONS: Final[dict[str, Function]] = {
+FULL_TEXT_FUNCTIONS: Final[dict[str, Function]] = {
     "FULLTEXTCONTAINS": _contains(all, 2),
     "FULLTEXTCONTAINSALL": _contains(all, None),
     "FULLTEXTCONTAINSANY": _contains(any, None),
