@@ -16,7 +16,7 @@ from cosmos_emulator.errors import (
     NotFound,
 )
 from cosmos_emulator.messages import JSON, Document, Request, Response
-from cosmos_emulator.permissions import ResourceTokens, check_definition
+from cosmos_emulator.permissions import ResourceTokens, check_definition, lifetime_of
 from cosmos_emulator.query_routes import check_length, connection_for, crosses, query_spec, run_page
 from cosmos_emulator.ranges import count_for
 from cosmos_emulator.sources import TableSource
@@ -73,7 +73,7 @@ class CatalogRoutes:
         check_size(request.body)
         definition = load_object(request)
         if operation == "upsert":
-            return self._upsert(kind, parent, definition)
+            return self._upsert(request, kind, parent, definition)
         return self._create(request, kind, parent, definition)
 
     def _create(
@@ -82,6 +82,7 @@ class CatalogRoutes:
         offer = _offer(request.headers)
         if kind == "permissions":
             check_definition(definition)
+            lifetime_of(request)
         if kind == "colls":
             _check_version(request, definition)
         if offer is not None and self._serverless:
@@ -98,26 +99,30 @@ class CatalogRoutes:
             offer = _manual(DEFAULT_THROUGHPUT)
         if offer is not None and kind in ("dbs", "colls"):
             self._catalog.add_offer(resource, offer)
-        return self._answer(201, resource, charges.METADATA_WRITE)
+        return self._answer(request, 201, resource, charges.METADATA_WRITE)
 
     def _shared(self, database: Resource | None) -> bool:
         return database is not None and self._catalog.offer_of(database.rid) is not None
 
-    def _upsert(self, kind: str, parent: Resource | None, definition: Document) -> Response:
+    def _upsert(
+        self, request: Request, kind: str, parent: Resource | None, definition: Document
+    ) -> Response:
         try:
             old = self._catalog.find(kind, parent, check_id(definition.get("id")))
         except NotFound:
             created = self._catalog.create(kind, parent, definition)
-            return self._answer(201, created, charges.METADATA_WRITE)
+            return self._answer(request, 201, created, charges.METADATA_WRITE)
         replaced = self._catalog.replace(old, definition, None)
-        return self._answer(200, replaced, charges.METADATA_WRITE)
+        return self._answer(request, 200, replaced, charges.METADATA_WRITE)
 
     def _one(self, request: Request) -> Response:
         parent = self._catalog.owner(request.segments[:-2])
         resource = self._catalog.find(request.resource, parent, request.segments[-1])
         if_match = request.headers.get("if-match")
+        if resource.kind == "permissions":
+            lifetime_of(request)  # is checked before anything changes
         if request.method == "GET":
-            answer = self._answer(200, resource, charges.METADATA_READ)
+            answer = self._answer(request, 200, resource, charges.METADATA_READ)
             return self._with_statistics(request, resource, answer)
         if request.method == "PUT":
             check_size(request.body)
@@ -125,7 +130,7 @@ class CatalogRoutes:
             if resource.kind == "offers":
                 _check_offer(definition)
             replaced = self._catalog.replace(resource, definition, if_match)
-            return self._answer(200, replaced, charges.METADATA_WRITE)
+            return self._answer(request, 200, replaced, charges.METADATA_WRITE)
         if request.method == "DELETE" and resource.kind != "offers":
             self._catalog.delete(resource, if_match)
             return Response(204, {"x-ms-request-charge": f"{charges.METADATA_WRITE:.2f}"})
@@ -133,7 +138,7 @@ class CatalogRoutes:
             raise CosmosError("Stored procedures are kept, but not executed here.", status=501)
         raise NotAllowed(f"{request.method} does not apply to {resource.kind}.")
 
-    def _answer(self, status: int, resource: Resource, charge: float) -> Response:
+    def _answer(self, request: Request, status: int, resource: Resource, charge: float) -> Response:
         headers = {
             "content-type": JSON,
             "etag": resource.body["_etag"],
@@ -141,7 +146,7 @@ class CatalogRoutes:
         }
         body = resource.body
         if resource.kind == "permissions":
-            body = {**body, "_token": self._tokens.issue(body)}
+            body = {**body, "_token": self._tokens.issue(body, lifetime_of(request))}
         return Response(status, headers, dumps(body).encode())
 
     def _with_statistics(self, request: Request, resource: Resource, answer: Response) -> Response:
@@ -184,8 +189,9 @@ class CatalogRoutes:
             token = request.headers.get("x-ms-continuation")
             page = run_page(request, text, parameters, source, continuation=token)
         if kind == "permissions":
+            lifetime = lifetime_of(request)
             for permission in page.items:
-                permission["_token"] = self._tokens.issue(permission)
+                permission["_token"] = self._tokens.issue(permission, lifetime)
         body = {"_rid": parent_rid, FEEDS[kind]: page.items, "_count": len(page.items)}
         headers = {
             "content-type": JSON,
@@ -201,6 +207,8 @@ def _offer(headers: dict[str, str]) -> Document | None:
     """The throughput that a create request asks for."""
     autoscale = headers.get("x-ms-cosmos-offer-autopilot-settings")
     if autoscale is not None:
+        if "x-ms-offer-throughput" in headers:
+            raise BadRequest("Throughput is standard or autoscale, not both.")
         try:
             settings = json.loads(autoscale)
         except ValueError:

@@ -16,7 +16,10 @@ from cosmos_emulator.ranges import Range, overlapping, split
 
 MAX_UNIQUE_KEYS = 10
 MAX_UNIQUE_PATHS = 16
+MAX_COMPOSITE_INDEXES = 100
+_COMPOSITE_PATHS = (2, 8)
 _INDEXING_MODES = {"consistent", "lazy", "none"}
+_SPATIAL_TYPES = {"point", "linestring", "polygon", "multipolygon"}
 
 
 @dataclass(slots=True)
@@ -174,7 +177,12 @@ def complete(definition: Document) -> Document:
             "conflictResolutionProcedure": "",
         },
     )
-    done.setdefault("geospatialConfig", {"type": "Geography"})
+    geospatial = done.setdefault("geospatialConfig", {"type": "Geography"})
+    if not isinstance(geospatial, dict) or geospatial.get("type") not in ("Geography", "Geometry"):
+        raise BadRequest("The geospatial type must be 'Geography' or 'Geometry'.")
+    policy = done["conflictResolutionPolicy"]
+    if not isinstance(policy, dict) or policy.get("mode") not in ("LastWriterWins", "Custom"):
+        raise BadRequest("The conflict resolution mode must be 'LastWriterWins' or 'Custom'.")
     PartitionKeys.parse(done["partitionKey"])
     _check_ttl(done)
     _check_unique_keys(done)
@@ -199,7 +207,46 @@ def _indexing_policy(policy: Any) -> Document:
         for name in ("includedPaths", "excludedPaths"):
             _check_paths(done[name], name)
         _complete_paths(done)
+        _check_composite_indexes(done.get("compositeIndexes") or [])
+        _check_spatial_indexes(done.get("spatialIndexes") or [])
     return done
+
+
+def _check_composite_indexes(indexes: Any) -> None:
+    if not isinstance(indexes, list) or not all(isinstance(index, list) for index in indexes):
+        raise BadRequest("The composite indexes must be a list of lists of paths.")
+    if len(indexes) > MAX_COMPOSITE_INDEXES:
+        raise BadRequest(f"A container takes at most {MAX_COMPOSITE_INDEXES} composite indexes.")
+    fewest, most = _COMPOSITE_PATHS
+    for index in indexes:
+        if not fewest <= len(index) <= most:
+            raise BadRequest(f"A composite index has {fewest} to {most} paths, not {len(index)}.")
+        seen: set[tuple[str, ...]] = set()
+        for entry in index:
+            path = entry.get("path") if isinstance(entry, dict) else None
+            if not isinstance(path, str):
+                raise BadRequest("An entry of a composite index has no path.")
+            parts = path_parts(path)
+            if "*" in parts or parts in seen:
+                raise BadRequest(
+                    f"The composite index path '{path}' has a wildcard or is there twice."
+                )
+            seen.add(parts)
+            if str(entry.get("order", "ascending")).lower() not in ("ascending", "descending"):
+                raise BadRequest("The order of a composite index is 'ascending' or 'descending'.")
+
+
+def _check_spatial_indexes(indexes: Any) -> None:
+    if not isinstance(indexes, list):
+        raise BadRequest("The spatial indexes must be a list.")
+    for entry in indexes:
+        path = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(path, str):
+            raise BadRequest("A spatial index needs a path.")
+        path_parts(path)
+        types = entry.get("types") or []
+        if not isinstance(types, list) or {str(kind).lower() for kind in types} - _SPATIAL_TYPES:
+            raise BadRequest(f"The spatial index of '{path}' has an unknown type.")
 
 
 def _check_paths(entries: Any, name: str) -> None:

@@ -43,7 +43,12 @@ class PartitionKeys:
         version = definition.get("version", 1)
         if version not in (1, 2):
             raise BadRequest(f"The partition key version {version} is unknown.")
-        return cls(tuple(_parts(path) for path in paths), kind, version)
+        parts = tuple(_parts(path) for path in paths)
+        if kind == "MultiHash" and (
+            definition.get("version", 2) != 2 or len(set(parts)) < len(parts)
+        ):
+            raise BadRequest("Hierarchical partition keys need version 2 and different paths.")
+        return cls(parts, kind, version)
 
     def of_document(self, document: Document) -> str:
         """The key that a document carries; an object or an array counts as no value."""

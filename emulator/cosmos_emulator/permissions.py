@@ -14,7 +14,9 @@ from cosmos_emulator.errors import BadRequest, CosmosError, Forbidden, Unauthori
 from cosmos_emulator.messages import Document, Request
 from cosmos_emulator.partition_keys import parse_header
 
-LIFETIME = 3600
+LIFETIME_HEADER = "x-ms-documentdb-expiry-seconds"
+LIFETIME = 3600  # seconds
+SHORTEST, LONGEST = 10, 18_000
 MODES = ("read", "all")
 RANGES = "pkranges"
 
@@ -25,6 +27,17 @@ def check_definition(permission: Document) -> None:
     link = permission.get("resource")
     if not isinstance(link, str) or link.strip("/").split("/")[2:3] != ["colls"]:
         raise BadRequest("A permission needs the link of a container or of something in one.")
+
+
+def lifetime_of(request: Request) -> int:
+    """For how many seconds the tokens of the answer are to be valid."""
+    text = request.headers.get(LIFETIME_HEADER, str(LIFETIME))
+    if not text.isdecimal() or not SHORTEST <= int(text) <= LONGEST:
+        raise BadRequest(
+            f"The value '{text[:100]}' of the header {LIFETIME_HEADER} is invalid. It must be "
+            f"between {SHORTEST} and {LONGEST}."
+        )
+    return int(text)
 
 
 def _check_key(request: Request, granted: object) -> None:
@@ -46,12 +59,12 @@ class ResourceTokens:
         self._catalog = catalog
         self._clock = clock
 
-    def issue(self, permission: Document) -> str:
+    def issue(self, permission: Document, lifetime: int) -> str:
         claims = {
             "resource": permission["resource"],
             "mode": permission["permissionMode"].lower(),
             "key": permission.get("resourcePartitionKey"),
-            "expires": self._clock.now() + LIFETIME,
+            "expires": self._clock.now() + lifetime,
         }
         payload = base64.b64encode(json.dumps(claims).encode()).decode()
         return f"type=resource&ver=1&sig={self._sign(payload)};{payload};"

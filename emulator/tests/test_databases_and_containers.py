@@ -43,7 +43,9 @@ async def test_a_container_keeps_its_own_indexing_policy(database):
         "automatic": True,
         "includedPaths": [{"path": "/seq/?"}],
         "excludedPaths": [{"path": "/*"}],
-        "compositeIndexes": [[{"path": "/a", "order": "ascending"}]],
+        "compositeIndexes": [
+            [{"path": "/a", "order": "ascending"}, {"path": "/b", "order": "descending"}]
+        ],
     }
     container = await database.create_container(
         "c", partition_key=PartitionKey("/pk"), indexing_policy=policy

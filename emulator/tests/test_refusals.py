@@ -68,6 +68,10 @@ def unique(keys, paths=1):
     return {"uniqueKeyPolicy": {"uniqueKeys": rules}}
 
 
+def composite(*indexes):
+    return {"indexingPolicy": {"compositeIndexes": list(indexes)}}
+
+
 DEFINITIONS = {
     "vector: distance function": vectors({**EMBEDDING, "distanceFunction": "manhattan"}),
     "vector: data type": vectors({**EMBEDDING, "dataType": "float64"}),
@@ -131,6 +135,21 @@ DEFINITIONS = {
     "name with a number sign": {"id": "a#b"},
     "name that ends with a space": {"id": "a "},
     "no name": {"id": ""},
+    "key paths of version 1": {
+        "partitionKey": {"paths": ["/a", "/b"], "kind": "MultiHash", "version": 1}
+    },
+    "key path twice": {"partitionKey": {"paths": ["/a", "/a"], "kind": "MultiHash", "version": 2}},
+    "composite index of one path": composite([{"path": "/a"}]),
+    "composite index of 9 paths": composite([{"path": f"/a{n}"} for n in range(9)]),
+    "composite index with a wildcard": composite([{"path": "/a/*"}, {"path": "/b"}]),
+    "composite index with a path twice": composite([{"path": "/a"}, {"path": "/a"}]),
+    "composite index: order": composite([{"path": "/a", "order": "up"}, {"path": "/b"}]),
+    "101 composite indexes": composite(*[[{"path": f"/a{n}"}, {"path": "/b"}] for n in range(101)]),
+    "spatial index: type": {
+        "indexingPolicy": {"spatialIndexes": [{"path": "/l/*", "types": ["Circle"]}]}
+    },
+    "geospatial type": {"geospatialConfig": {"type": "Flat"}},
+    "conflict resolution mode": {"conflictResolutionPolicy": {"mode": "FirstWriterWins"}},
     "index path without an end": {"indexingPolicy": {"includedPaths": [{"path": "/a"}]}},
 }
 
@@ -260,6 +279,32 @@ def test_a_query_has_at_most_512_kilobytes(served):
     text = f"SELECT * FROM c WHERE c.a = '{'x' * 524288}'"
     answer, _ = exchange(served, "POST", DOCS, {"query": text}, **ACROSS)
     assert answer.status == 400
+
+
+@pytest.mark.parametrize(("joins", "status"), [(10, 200), (11, 400)])
+def test_a_query_has_at_most_ten_joins(served, joins, status):
+    text = "SELECT VALUE 1 FROM c " + " ".join(f"JOIN t{n} IN c.none" for n in range(joins))
+    assert exchange(served, "POST", DOCS, {"query": text}, **ACROSS)[0].status == status
+
+
+def test_throughput_is_standard_or_autoscale(served):
+    both = {
+        "x_ms_offer_throughput": "400",
+        "x_ms_cosmos_offer_autopilot_settings": '{"maxThroughput": 1000}',
+    }
+    assert exchange(served, "POST", "/dbs/db/colls", container(), **both)[0].status == 400
+
+
+@pytest.mark.parametrize("seconds", ["9", "18001", "-60", "soon", ""])
+def test_a_resource_token_is_valid_for_ten_seconds_to_five_hours(served, seconds):
+    exchange(served, "POST", "/dbs/db/users", {"id": "u"})
+    path, body = "/dbs/db/users/u/permissions", {"id": "p", "permissionMode": "Read"}
+    body["resource"] = "dbs/db/colls/c"
+    wrong = {"x_ms_documentdb_expiry_seconds": seconds}
+    assert exchange(served, "POST", path, body, **wrong)[0].status == 400
+    assert exchange(served, "POST", path, body)[0].status == 201
+    for request in (("PUT", f"{path}/p", body), ("GET", f"{path}/p"), ("GET", path)):
+        assert exchange(served, *request, **wrong)[0].status == 400
 
 
 @pytest.mark.parametrize("size", ["abc", "-2", "1.5"])

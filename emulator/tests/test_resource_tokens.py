@@ -117,6 +117,17 @@ def test_what_a_key_token_reads_is_of_its_key(served):
         assert {document["pk"] for document in documents} == {"x"}
 
 
+def test_a_token_is_valid_for_as_long_as_was_asked(served):
+    send(served, "POST", "/dbs/db/users", {"id": "u"})
+    body = {"id": "p", "permissionMode": "Read", "resource": "dbs/db/colls/c"}
+    send(served, "POST", "/dbs/db/users/u/permissions", body)
+    asked = {"x_ms_documentdb_expiry_seconds": "60"}
+    _, permission = send(served, "GET", "/dbs/db/users/u/permissions/p", **asked)
+    assert ask(served, permission["_token"], "read mine").status == 200
+    served.clock.advance(61)
+    assert ask(served, permission["_token"], "read mine").status == 403
+
+
 @pytest.mark.parametrize("resource", ["", "dbs/db", "dbs/db/users/u", None])
 def test_a_permission_is_for_a_container_or_something_in_one(served, resource):
     send(served, "POST", "/dbs/db/users", {"id": "u"})

@@ -82,6 +82,9 @@ def _negated(negation: Token | None, expression: nodes.Expression) -> nodes.Expr
     return expression if negation is None else nodes.Not(expression)
 
 
+MOST_JOINS: Final = 10
+
+
 class _Builder(Transformer[Token, Any]):
     """Called by the parser for every rule it completes; the tree of tokens is never built."""
 
@@ -91,6 +94,8 @@ class _Builder(Transformer[Token, Any]):
 
     def query(self, children: list[Any]) -> nodes.Query:
         distinct, top, selection, sources, where, group_by, order_by, offset_limit = children
+        if sources is not None and len(sources) > MOST_JOINS + 1:
+            raise QueryError(f"A query has at most {MOST_JOINS} JOINs.", code="SC2041")
         orders, ranked = order_by or ((), False)
         offset, limit = offset_limit or (None, None)
         return nodes.Query(
