@@ -14,16 +14,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import multiprocessing
 import sys
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from cosmosservice import CosmosArtifactService, CosmosSessionService
-from cosmosservice.errors import AlreadyExistsError, CosmosServiceError, StorageError
+from cosmosservice.errors import AlreadyExistsError
 from tests.artifacts.kinds import blob
 from tests.artifacts.processes import (
     THIS,
@@ -36,9 +33,20 @@ from tests.artifacts.processes import (
     store,
     view,
 )
-from tests.reliability.crash_matrix import FAULTS, Fault, quietly
+from tests.reliability.matrix import (
+    FAULTS,
+    Case,
+    Fault,
+    Outcome,
+    expect,
+    in_processes,
+    interrupted,
+    named,
+    played,
+    report,
+)
+from tests.reliability.operations import attempt
 from tests.reliability.simulation import Killed, simulate
-from tests.support.figures import record
 
 SMALL, LARGE, OTHER = bytes_of("small", 15), bytes_of("large", 1000), bytes_of("other", 900)
 MEDIUM = bytes_of("medium", 200)  # in the version's document, which then has a header
@@ -239,32 +247,6 @@ def _operations() -> list[Operation]:
 OPERATIONS = _operations()
 
 
-class Broken(Exception):
-    """A guarantee does not hold."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    operation: str
-    place: int
-    request: str
-    fault: str
-    answer: str = ""
-    problem: str | None = None
-
-
-async def attempt(work: Awaitable[None]) -> str:
-    try:
-        await work
-    except StorageError as error:
-        return type(error).__name__
-    except Killed:
-        return "killed"
-    except asyncio.CancelledError:
-        return "cancelled"
-    return "ok"
-
-
 def requests_of(
     operation: Operation, make: Callable[[], Any] = Stage, run: Run = simulate
 ) -> list[str]:
@@ -275,11 +257,11 @@ def requests_of(
         await operation.prepare(stage, stage.victim.service)
         process = _runner(operation, stage)
         await process.service.list_artifact_keys(**THIS)
-        _expect(await view(stage.process().service) == operation.before, "not as before")
+        expect(await view(stage.process().service) == operation.before, "not as before")
         stage.emulator.clear_requests()
         await operation.run(stage, process.service)
         sent = [each.operation for each in stage.emulator.requests if each.resource == "docs"]
-        _expect(await view(stage.process().service) == operation.after, "not as after")
+        expect(await view(stage.process().service) == operation.after, "not as after")
         await stage.close()
         return sent
 
@@ -296,133 +278,85 @@ def outcomes(
     make: Callable[[], Any] = Stage,
     run: Run = simulate,
 ) -> Iterator[Outcome]:
-    for place, request in enumerate(requests_of(operation, make, run), 1):
+    for nth, request in enumerate(requests_of(operation, make, run), 1):
         for fault in faults:
-            yield play(operation, fault, place, request, make, run)
+            yield play(operation, fault, nth, request, make, run)
 
 
 def play(
     operation: Operation,
     fault: Fault,
-    place: int,
+    nth: int,
     request: str,
-    make: Callable[[], Any],
-    run: Run,
+    make: Callable[[], Any] = Stage,
+    run: Run = simulate,
 ) -> Outcome:
-    """Runs one case. The outcome names the problem, if there is one."""
-    answer = [""]
-    problem = None
-    try:
-        run(partial(_play, operation, fault, place, answer, make))
-    except (Broken, AssertionError, CosmosServiceError) as error:
-        problem = f"{type(error).__name__}: {error}"
-    return Outcome(operation.name, place, request, fault.name, answer[0], problem)
+    async def work(answers: list[str]) -> None:
+        stage = make()
+        try:
+            await _perform(stage, operation, fault, nth, answers)
+        finally:
+            await stage.close()
 
-
-async def _play(
-    operation: Operation, fault: Fault, place: int, answer: list[str], make: Callable[[], Any]
-) -> None:
-    stage = make()
-    try:
-        await _perform(stage, operation, fault, place, answer)
-    finally:
-        await stage.close()
+    return played(Case(operation.name, nth, fault.name, request), work, run)
 
 
 async def _perform(
-    stage: Any, operation: Operation, fault: Fault, place: int, answer: list[str]
+    stage: Any, operation: Operation, fault: Fault, nth: int, answers: list[str]
 ) -> None:
     await operation.prepare(stage, stage.victim.service)
     stage.victim = process = _runner(operation, stage)
     if fault.in_block:
         await process.service.__aenter__()
     await process.service.list_artifact_keys(**THIS)
-    started = asyncio.Event()
-
-    async def first() -> str:
-        await started.wait()
-        return await attempt(operation.run(stage, process.service))
-
-    task = asyncio.create_task(first())
-    _arm(fault, stage, task, place)
-    started.set()
-    answer[0] = await task
+    # Only requests for documents count: the other requests of a client vary.
+    answer = await interrupted(
+        stage, fault, nth, lambda: operation.run(stage, process.service), resource="docs"
+    )
+    answers.append(answer)
     await asyncio.sleep(stage.patience)  # requests under way arrive
     stage.disarm()
     if fault.bearable:
-        _expect(answer[0] == "ok", f"the caller was told {answer[0]}")
+        expect(answer == "ok", f"the caller was told {answer}")
     reader = stage.process().service
     seen = await view(reader)
     possible = [operation.before, operation.after, *operation.between]
-    if answer[0] == "ok":
+    if answer == "ok":
         possible = [operation.after]
-    _expect(seen in possible, f"a reader sees {_brief(seen)}")
+    expect(seen in possible, f"a reader sees {_brief(seen)}")
     again = process if not process.wire.dead else stage.process()
-    _expect(await attempt(operation.run(stage, again.service)) == "ok", "it fails again")
+    expect(await attempt(operation.run(stage, again.service)) == "ok", "it fails again")
     wanted = operation.twice if seen == operation.after else operation.after
     now = await view(stage.process().service)
-    _expect(now == wanted, f"after another try a reader sees {_brief(now)}")
+    expect(now == wanted, f"after another try a reader sees {_brief(now)}")
     stage.emulator.clock.advance(DAYS)
     await stage.process().service.sweep()
-    _expect(await view(stage.process().service) == wanted, "a sweep changed what readers see")
+    expect(await view(stage.process().service) == wanted, "a sweep changed what readers see")
     left = garbage(stage.emulator) + await stage.blobs_left()
-    _expect(not left, f"left after a sweep: {left}")
+    expect(not left, f"left after a sweep: {left}")
     if not wanted:
         kept = content(stage.emulator)
-        _expect(not kept, f"left of what was deleted: {kept}")
-
-
-def _arm(fault: Fault, stage: Any, task: asyncio.Task[str], place: int) -> None:
-    """Counts only requests for documents: the other requests of a client vary."""
-    faults = stage.emulator.faults
-    original = faults._add
-
-    def add(rule: Any) -> Any:
-        rule.match["resource"] = "docs"
-        return original(rule)
-
-    faults._add = add
-    try:
-        fault.arm(stage, task, place)
-    finally:
-        del faults._add
+        expect(not kept, f"left of what was deleted: {kept}")
 
 
 def _brief(seen: View) -> dict[str, list[int]]:
     return {name: [len(each) for each in versions] for name, versions in seen.items()}
 
 
-def _expect(holds: bool, problem: str) -> None:
-    if not holds:
-        raise Broken(problem)
+def cases(operation: Operation) -> Iterator[Case]:
+    for nth, request in enumerate(requests_of(operation), 1):
+        for fault in FAULTS:
+            yield Case(operation.name, nth, fault.name, request)
 
 
-def _all(name: str) -> list[Outcome]:
-    operation = next(each for each in OPERATIONS if each.name == name)
-    return list(outcomes(operation, FAULTS))
+def run(case: Case) -> Outcome:
+    operation, fault = named(case.operation, OPERATIONS), named(case.fault, FAULTS)
+    return play(operation, fault, case.nth, case.request)
 
 
-def main(chosen: list[str]) -> int:
-    broken: list[Outcome] = []
-    count = 0
-    names = [each.name for each in OPERATIONS if not chosen or each.name in chosen]
-    with multiprocessing.Pool(initializer=quietly) as pool:
-        for name, found in zip(names, pool.imap(_all, names), strict=True):
-            answer = Counter(each.answer for each in found)
-            broken += [each for each in found if each.problem]
-            count += len(found)
-            requests = max(each.place for each in found)
-            wrong = sum(each.problem is not None for each in found)
-            print(
-                f"{name}: {requests} requests, {len(found)} cases, {wrong} broken: {dict(answer)}",
-                flush=True,
-            )
-    for each in broken:
-        print(each)
-    if not chosen:
-        record("artifacts", cases=count, broken=len(broken))
-    print(f"{count} cases, {len(broken)} broken.")
-    return 1 if broken else 0
+def main(names: list[str]) -> int:
+    chosen = [each for each in OPERATIONS if not names or each.name in names]
+    return report(in_processes(chosen, cases, run), None if names else "artifacts")
 
 
 if __name__ == "__main__":

@@ -24,12 +24,11 @@ from cosmos_emulator import Emulator
 from cosmosservice.account.retries import Retry
 from cosmosservice.artifacts import blob_requests, blobs
 from tests.artifacts import crash_matrix as matrix
-from tests.artifacts.crash_matrix import FAULTS, OPERATIONS, Operation, Outcome
+from tests.artifacts.crash_matrix import OPERATIONS, Operation
 from tests.artifacts.processes import Process, documents, store
 from tests.blobs.azurite import Azurite, running
-from tests.reliability.crash_matrix import Fault, quietly
+from tests.reliability.matrix import FAULTS, Fault, Outcome, quietly, report
 from tests.reliability.simulation import Killed
-from tests.support.figures import record
 
 CHOSEN = ("dropped after", "killed before", "killed after")
 BLOB_FAULTS = ("dropped before", "dropped after", "killed before", "killed after")
@@ -144,43 +143,30 @@ def outcomes(operation: Operation, azurite: Azurite) -> Iterator[Outcome]:
         mock.patch.object(blob_requests, "REQUEST", at_once),
     ):
         yield from matrix.outcomes(operation, chosen, make, _run)
-        for place in itertools.count(1):
+        for nth in itertools.count(1):
             reached = False
             for name in BLOB_FAULTS:
                 stages: list[BlobStage] = []
 
-                def arm(stage: BlobStage, _: Any, n: int, fault: str = name) -> None:
+                def arm(stage: BlobStage, _: Any, n: int, fault: str = name, **which: Any) -> None:
                     stage.wire.victim = stage.victim
                     stage.wire.fails, stage.wire.counting = (n, fault), True
                     stages.append(stage)  # noqa: B023
 
                 fault = Fault(f"blob {name}", arm, bearable=name.startswith("dropped"))
-                found = matrix.play(operation, fault, place, "blob request", make, _run)
-                reached = reached or len(stages[0].wire.sent) >= place
+                found = matrix.play(operation, fault, nth, "blob request", make, _run)
+                reached = reached or len(stages[0].wire.sent) >= nth
                 yield found
             if not reached:
                 break
 
 
-def main(arguments: list[str]) -> int:
+def main(names: list[str]) -> int:
     quietly()
-    broken = count = 0
+    chosen = [each for each in OPERATIONS if not names or each.name in names]
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as azurite:
-        for operation in OPERATIONS:
-            if arguments and operation.name not in arguments:
-                continue
-            found = list(outcomes(operation, azurite))
-            for each in found:
-                if each.problem:
-                    print(each)
-            count += len(found)
-            wrong = sum(each.problem is not None for each in found)
-            broken += wrong
-            print(f"{operation.name}: {len(found)} cases, {wrong} broken", flush=True)
-    if not arguments:
-        record("blobs", cases=count, broken=broken)
-    print(f"{count} cases, {broken} broken.")
-    return 1 if broken else 0
+        found = (list(outcomes(operation, azurite)) for operation in chosen)
+        return report(found, None if names else "blobs")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Every request of adding, deleting and purging, failing in every way.
 
-The method is that of tests/reliability/crash_matrix.py: the requests are those that the emulator
+The requests are those that the emulator
 logs when nothing fails. Each case has a store of its own and runs in virtual time.
 
     the operation, with the fault at its n-th request
@@ -11,8 +11,6 @@ logs when nothing fails. Each case has a store of its own and runs in virtual ti
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
 import random
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -29,11 +27,23 @@ from cosmosservice.memory import documents
 from cosmosservice.memory.documents import chunk_ids
 from tests.memory.raw import documents_of
 from tests.memory.support import USER, session
-from tests.reliability.crash_matrix import FAULTS, GIVEN_UP, NO_ANSWER, Fault, quietly
-from tests.reliability.operations import attempt
+from tests.reliability.matrix import (
+    FAULTS,
+    GIVEN_UP,
+    NO_ANSWER,
+    Case,
+    Fault,
+    Outcome,
+    expect,
+    in_processes,
+    interrupted,
+    named,
+    played,
+    quietly,
+    report,
+)
 from tests.reliability.simulation import SharedLoop, Wire, content_after, simulate
 from tests.support.adk import event
-from tests.support.figures import record
 
 WHO = {"app_name": "app", "user_id": USER}
 NOON = 1_700_000_000.5
@@ -195,28 +205,17 @@ OPERATIONS = [
 ]
 
 
-@dataclass(frozen=True)
-class Case:
-    operation: str
-    place: int
-    fault: str
-
-
-class Broken(Exception):
-    """A guarantee does not hold."""
-
-
 def requests_of(operation: Operation) -> int:
     """The number of requests that the operation sends when nothing fails."""
 
     async def record() -> int:
         stage = Stage()
         await operation.prepare(stage.victim)
-        _expect(await _look(stage) == operation.before, "it begins otherwise")
+        expect(await _look(stage) == operation.before, "it begins otherwise")
         stage.emulator.clear_requests()
         await operation.run(stage.victim)
         sent = len(stage.emulator.requests)
-        _expect(await _look(stage) == operation.after, "it leads elsewhere")
+        expect(await _look(stage) == operation.after, "it leads elsewhere")
         return sent
 
     return simulate(record)
@@ -224,70 +223,53 @@ def requests_of(operation: Operation) -> int:
 
 def cases(operations: Sequence[Operation] = OPERATIONS) -> Iterator[Case]:
     for operation in operations:
-        for place in range(1, requests_of(operation) + 1):
+        for nth in range(1, requests_of(operation) + 1):
             for fault in FAULTS:
-                yield Case(operation.name, place, fault.name)
+                yield Case(operation.name, nth, fault.name)
 
 
-def run(case: Case) -> str | None:
-    """Runs the case. Returns the problem, if there is one."""
-    try:
-        simulate(lambda: _play(case))
-    except Exception as error:
-        return f"{case}: {type(error).__name__}: {error}"
-    return None
+def run(case: Case) -> Outcome:
+    return played(case, lambda answers: _play(case, answers))
 
 
-async def _play(case: Case) -> None:
-    operation = next(each for each in OPERATIONS if each.name == case.operation)
-    fault = next(each for each in FAULTS if each.name == case.fault)
+async def _play(case: Case, answers: list[str]) -> None:
+    operation: Operation = named(case.operation, OPERATIONS)
+    fault: Fault = named(case.fault, FAULTS)
     stage = Stage()
     if fault.in_block:
         await stage.victim.service.__aenter__()
     await operation.prepare(stage.victim)
-    answer = await _first(operation, stage, fault, case.place)
+    answer = await interrupted(stage, fault, case.nth, lambda: operation.run(stage.victim))
+    answers.append(answer)
     stage.emulator.faults.clear()
     allowed = {"ok"} if fault.bearable else {"ok"} | GIVEN_UP | NO_ANSWER
-    _expect(answer in allowed, f"the caller was told {answer}")
+    expect(answer in allowed, f"the caller was told {answer}")
     seen = await _look(stage)
     if answer == "ok" and not operation.in_background:
-        _expect(seen == operation.after, f"after an answer a reader sees {set(seen)}")
+        expect(seen == operation.after, f"after an answer a reader sees {set(seen)}")
     both = operation.before, operation.after
-    _expect(both[0] & both[1] <= seen <= both[0] | both[1], f"a reader sees {set(seen)}")
+    expect(both[0] & both[1] <= seen <= both[0] | both[1], f"a reader sees {set(seen)}")
     process = stage.fresh() if stage.victim.wire.dead else stage.victim
     await operation.run(process)
     seen = await _look(stage)
-    _expect(seen == operation.after, f"when tried again, a reader sees {set(seen)}")
+    expect(seen == operation.after, f"when tried again, a reader sees {set(seen)}")
     _check_raw(stage, operation)
     if operation.name.startswith("delete"):
         await stage.fresh().service.add_session_to_memory(session(FIRST[0], FIRST[1], BULKY))
         gone = operation.before - operation.after
-        _expect(not gone & await _look(stage), "what was deleted is back")
-
-
-async def _first(operation: Operation, stage: Stage, fault: Fault, place: int) -> str:
-    started = asyncio.Event()
-
-    async def first() -> str:
-        await started.wait()
-        return await attempt(operation.run(stage.victim))
-
-    task = asyncio.create_task(first())
-    fault.arm(stage, task, place)  # type: ignore[arg-type]
-    started.set()
-    return await task
+        expect(not gone & await _look(stage), "what was deleted is back")
 
 
 async def _look(stage: Stage) -> View:
     """What a new process finds by listing and by searching. The two must agree."""
     service = stage.fresh().service
     listed = [each.id async for each in service.iter_memories(**WHO)]
-    _expect(len(listed) == len(set(listed)), "a memory is there twice")
+    expect(len(listed) == len(set(listed)), "a memory is there twice")
     found = (await service.search_memory(**WHO, query="word", limit=50)).memories
-    _expect({each.id for each in found} == set(listed), "a search finds other memories than a list")
+    expect({each.id for each in found} == set(listed), "a search finds other memories than a list")
     for each in found:
         if each.id == BULKY.id:
-            _expect(each.content == BULKY.content, "a large memory has changed")
+            expect(each.content == BULKY.content, "a large memory has changed")
     await service.close()
     return frozenset(str(each) for each in listed)
 
@@ -298,19 +280,14 @@ def _check_raw(stage: Stage, operation: Operation) -> None:
     present = {each["id"] for each in found}
     for each in found:
         if each["kind"] == "memory" and "chunks" in each:
-            _expect(set(chunk_ids(each)) <= present, "a large memory lacks parts")
+            expect(set(chunk_ids(each)) <= present, "a large memory lacks parts")
         if each["kind"] == "part":
             owner = [other for other in found if other["id"] == each["of"]]
-            _expect([other["kind"] for other in owner] == ["memory"], "a part has no memory")
+            expect([other["kind"] for other in owner] == ["memory"], "a part has no memory")
     for gone in operation.before - operation.after:
         left = [each for each in found if gone in str(each.get("tokens", "")) or "data" in each]
         if gone == BULKY.id or not operation.after:
-            _expect(not any("data" in each for each in left), "a part of what is gone is left")
-
-
-def _expect(holds: bool, problem: str) -> None:
-    if not holds:
-        raise Broken(problem)
+            expect(not any("data" in each for each in left), "a part of what is gone is left")
 
 
 def small_documents() -> None:
@@ -326,18 +303,8 @@ def _begin() -> None:
 
 
 def main() -> int:
-    count = broken = 0
-    _begin()
-    with multiprocessing.Pool(initializer=_begin) as pool:
-        for operation in OPERATIONS:
-            found = pool.map(run, list(cases([operation])), chunksize=4)
-            wrong = [problem for problem in found if problem]
-            count, broken = count + len(found), broken + len(wrong)
-            print(*wrong, f"{operation.name}: {len(found):,} cases, {len(wrong)} broken", sep="\n")
-            sys.stdout.flush()
-    record("memories", cases=count, broken=broken)
-    print(f"{count:,} cases, {broken} broken.")
-    return 1 if broken else 0
+    found = in_processes(OPERATIONS, lambda operation: cases([operation]), run, _begin)
+    return report(found, "memories")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Many processes whose requests reach the store in an order that a seed chooses.
 
-Every request is held until all processes wait. Then the seed chooses the one that goes next. A
-model in plain dicts is told which log writes the store accepts, so it knows what was true at every
+The processes take turns (turns.py), and the seed chooses the request that goes next. A model in
+plain dicts is told which log writes the store accepts, so it knows what was true at every
 moment. What a caller was told must have been true between its call and its answer. Where replicas
 lag, a get may show an older state. But that state was true, and it is never older than what the
 same process has seen before.
@@ -9,10 +9,9 @@ same process has seen before.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -37,7 +36,8 @@ from tests.reliability.guarantees import (
     Where,
     check_guarantees,
 )
-from tests.reliability.simulation import Fate, Killed, Process, VirtualLoop, all_waiting, store
+from tests.reliability.simulation import Fate, Killed, Process, store
+from tests.reliability.turns import Turn, Turns
 from tests.support.adk import event
 
 STEP = 0.001  # seconds that each request takes
@@ -172,13 +172,13 @@ class World:
         self.rebasing = False  # if so, several events from one marker may be stored
         self.clocks_agree = True  # if so, a later write of a key wins
         self._losses, self._kills = losses, kills
-        self._waiting: list[asyncio.Future[Fate]] = []
+        self._turns = Turns(self._choose, pause=0.05, step=STEP)
         self._numbers = 0
 
     def process(self, **options: Any) -> Process:
         """One more process. Its requests are held from now on."""
         process = self._watched(**options)
-        process.wire.hold = self._hold
+        self._turns.hold(process)
         return process
 
     def _watched(self, **options: Any) -> Process:
@@ -186,34 +186,17 @@ class World:
         process.wire.accepted = lambda request: self.model.accept(self.step, request)
         return process
 
-    async def _hold(self, request: Request) -> Fate:
-        if request.resource != "docs":
-            return Fate.ARRIVES
-        turn: asyncio.Future[Fate] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        return await turn
-
     async def play(self, *actors: Coroutine[Any, Any, None]) -> None:
         """Runs all actors to the end, one request at a time."""
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        tasks = [asyncio.create_task(actor) for actor in actors]
-        while True:
-            await all_waiting()
-            self._waiting = [turn for turn in self._waiting if not turn.done()]
-            if all(task.done() for task in tasks):
-                break
-            self.step += 1
-            if self.step > 100_000:
-                raise Broken("G10: it does not come to an end")
-            if self._waiting and self.random.random() > 0.05:
-                turn = self._waiting.pop(self.random.randrange(len(self._waiting)))
-                turn.set_result(self._fate())
-                loop.advance(STEP)
-            else:
-                await asyncio.sleep(0.05)  # lets pauses end
-        for task in tasks:
-            task.result()
+        await self._turns.play(*actors)
+
+    def _choose(self, waiting: list[Hashable]) -> Turn | None:
+        self.step += 1
+        if self.step > 100_000:
+            raise Broken("G10: it does not come to an end")
+        if waiting and self.random.random() > 0.05:
+            return self.random.randrange(len(waiting)), self._fate()
+        return None
 
     def _fate(self) -> Fate:
         luck = self.random.random()

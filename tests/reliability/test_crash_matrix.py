@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reliability.crash_matrix import FAULTS, cases, run
+from tests.reliability.crash_matrix import cases, run
+from tests.reliability.matrix import FAULTS
 from tests.reliability.operations import OPERATIONS
 
 CHOSEN = [
@@ -24,9 +25,9 @@ CHOSEN = [
 def test_no_failure_of_any_request_breaks_a_guarantee(operation):
     faults = [each for each in FAULTS if each.name in CHOSEN]
     every = list(cases(operation, faults, lag="split"))
-    requests = every[-1].place
+    requests = every[-1].nth
     turns = len(CHOSEN)
-    chosen = [case for case in every if (CHOSEN.index(case.fault) - case.place) % turns == 0]
-    assert {case.place for case in chosen} == set(range(1, requests + 1))
+    chosen = [case for case in every if (CHOSEN.index(case.fault) - case.nth) % turns == 0]
+    assert {case.nth for case in chosen} == set(range(1, requests + 1))
     outcomes = [run(case) for case in chosen]
     assert [each for each in outcomes if each.problem] == []

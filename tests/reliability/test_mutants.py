@@ -31,9 +31,10 @@ from tests.reliability import test_interleavings as interleavings
 from tests.reliability import test_lag as lag
 from tests.reliability import test_lag_and_erasure as erasure
 from tests.reliability import test_server_time as server_time
-from tests.reliability.crash_matrix import FAULTS, cases, run
+from tests.reliability.crash_matrix import cases, run
 from tests.reliability.guarantees import Broken
 from tests.reliability.lag import WORLDS
+from tests.reliability.matrix import FAULTS
 from tests.reliability.operations import OPERATIONS
 
 original: dict[str, Any] = {

@@ -16,21 +16,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
-import multiprocessing
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from cosmos_emulator import Replicas
-from cosmos_emulator.requests_log import RequestRecord
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError
-from tests.reliability.crash_matrix import quietly
+from tests.reliability import matrix
 from tests.reliability.guarantees import _everything
+from tests.reliability.matrix import KILLED_AFTER, Outcome, expect, interrupted, named, played
 from tests.reliability.operations import attempt
-from tests.reliability.simulation import Killed, VirtualLoop, simulate
-from tests.support.figures import record
+from tests.reliability.simulation import VirtualLoop, simulate
 from tests.together.processes import (
     ADA,
     BOB,
@@ -88,19 +86,17 @@ NEXT: dict[str, Run] = {
 
 
 @dataclass(frozen=True)
-class Case:
-    operation: str
-    number: int  # of the last request that the store gets; 0: the operation is not interrupted
-    then: str
-    whole: bool  # the next process has all services
-    lag: bool
+class Case(matrix.Case):
+    """`nth` 0: the operation is not interrupted."""
 
-
-class Broken(Exception):
-    """A promise is not kept."""
+    then: str = "get"
+    whole: bool = True  # the next process has all services
+    lag: bool = False
 
 
 class Stage:
+    victim: Process
+
     def __init__(self, *, lag: bool = False, **options: Any) -> None:
         self.emulator = store(Replicas() if lag else None, **options)
 
@@ -177,25 +173,20 @@ def cases(operation: Operation, *, every: int = 1) -> Iterator[Case]:
         for kind, then in enumerate(NEXT):
             if (4 * number + kind) % every == 0:
                 whole, lag = (number + kind) % 2 == 0, (number // 2 + kind) % 2 == 0
-                yield Case(operation.name, number, then, whole, lag)
+                yield Case(operation.name, number, KILLED_AFTER.name, "", then, whole, lag)
 
 
-def run(case: Case, stage: Callable[..., Stage] = Stage) -> str | None:
-    """The problem, if there is one."""
-    operation = next(each for each in OPERATIONS if each.name == case.operation)
-    content = prepared(operation)
-    try:
-        simulate(lambda: play(case, stage(lag=case.lag, content=content)))
-    except Exception as error:
-        return f"{case}: {type(error).__name__}: {error}"
-    return None
+def run(case: Case, stage: Callable[..., Stage] = Stage) -> Outcome:
+    content = prepared(named(case.operation, OPERATIONS))
+    return played(case, lambda answers: play(case, stage(lag=case.lag, content=content), answers))
 
 
-async def play(case: Case, stage: Stage) -> None:
-    operation = next(each for each in OPERATIONS if each.name == case.operation)
+async def play(case: Case, stage: Stage, answers: list[str]) -> None:
+    operation: Operation = named(case.operation, OPERATIONS)
     _later()
     stage.hold()
-    answer = await _interrupted(stage, operation, case)
+    answer = await _operate(stage, operation, case.nth)
+    answers.append(answer)
     told = await attempt(NEXT[case.then](stage.process(whole=case.whole)))
     expect(
         told in ("ok", AlreadyExistsError.__name__, SessionNotFoundError.__name__),
@@ -208,16 +199,12 @@ async def play(case: Case, stage: Stage) -> None:
     stage.close()
 
 
-async def _interrupted(stage: Stage, operation: Operation, case: Case) -> str:
-    victim = stage.process()
-
-    def kill(_: RequestRecord) -> None:
-        victim.kill()
-        raise Killed
-
-    if case.number:
-        stage.emulator.faults.call(kill, when="after", nth=case.number)
-    answer = await attempt(operation.run(victim))
+async def _operate(stage: Stage, operation: Operation, nth: int) -> str:
+    stage.victim = victim = stage.process()
+    if nth:
+        answer = await interrupted(stage, KILLED_AFTER, nth, lambda: operation.run(victim))
+    else:
+        answer = await attempt(operation.run(victim))
     stage.emulator.faults.clear()
     expect(answer in ("ok", "killed"), f"the caller was told {answer}")
     return answer
@@ -268,7 +255,7 @@ async def _neighbours(process: Process, operation: Operation) -> None:
 
 
 async def _go_on(stage: Stage, operation: Operation) -> None:
-    """A new session is used in the same place; months later, the sweep takes nothing of it."""
+    """A new session is used under the same name; months later, the sweep takes nothing of it."""
     process = stage.process()
     if await process.sessions.get_session(**THIS) is not None:
         await process.sessions.delete_session(**THIS)
@@ -306,30 +293,15 @@ def _status(stage: Stage) -> str | None:
     return found[0]["status"] if found else None
 
 
-def expect(holds: bool, problem: str) -> None:
-    if not holds:
-        raise Broken(problem)
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.together.crash_matrix")
     parser.add_argument("--every", type=int, default=1, help="only every n-th case")
     parser.add_argument("operations", nargs="*")
     options = parser.parse_args(arguments)
-    count = broken = 0
-    with multiprocessing.Pool(initializer=quietly) as pool:
-        for operation in OPERATIONS:
-            if options.operations and operation.name not in options.operations:
-                continue
-            found = pool.map(run, list(cases(operation, every=options.every)), chunksize=4)
-            wrong = [problem for problem in found if problem]
-            count, broken = count + len(found), broken + len(wrong)
-            print(*wrong, f"{operation.name}: {len(found):,} cases, {len(wrong)} broken", sep="\n")
-            sys.stdout.flush()
-    if not options.operations and options.every == 1:
-        record("together", cases=count, broken=broken)
-    print(f"{count:,} cases, {broken} broken.")
-    return 1 if broken else 0
+    names, every = options.operations, options.every
+    chosen = [each for each in OPERATIONS if not names or each.name in names]
+    found = matrix.in_processes(chosen, partial(cases, every=every), run)
+    return matrix.report(found, "together" if not names and every == 1 else None)
 
 
 if __name__ == "__main__":
