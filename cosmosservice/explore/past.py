@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from cosmosservice.account.cache import Cache, footprint
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters.state_scopes import plain
-from cosmosservice.explore.session_log import Head, LogPage, read_shown, shared_keys
+from cosmosservice.explore.session_log import Head, LogPage, shared_keys
 from cosmosservice.explore.texts import value_text
 from cosmosservice.hosting.operation import Bounded
 from cosmosservice.sessions.store.event_log import Plan
@@ -129,7 +129,8 @@ class Past:
     ) -> list[Record]:
         plan = Plan(after + 1, last, before=last + 1)
         return await self._service.in_store(
-            Bounded("get_session_at"), lambda store: read_shown(store, key, incarnation, plan)
+            Bounded("get_session_at"),
+            lambda store: store.looking.records(key, incarnation, plan),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -11,20 +10,14 @@ from google.adk.sessions.state import State
 
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound
-from cosmosservice.account.retries import VISIBILITY
 from cosmosservice.data_converters.state_scopes import Scoped, merged
-from cosmosservice.errors import AuthenticationError, SessionNotFoundError, UnavailableError
-from cosmosservice.hosting.concurrency import together
+from cosmosservice.errors import SessionNotFoundError
 from cosmosservice.hosting.operation import Bounded
-from cosmosservice.scopes import Pair
 from cosmosservice.sessions.session_objects import event_object
-from cosmosservice.sessions.store.documents import ACTIVE, DELETED, FORKING, RESTORING
 from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.records import Record, is_deleted, number
-from cosmosservice.sessions.store.retention import expired
-from cosmosservice.sessions.store.session_documents import SessionDocument, fold
-from cosmosservice.sessions.store.state_documents import StateDocument, newest, record_changes
+from cosmosservice.sessions.store.records import Record, number
+from cosmosservice.sessions.store.session_documents import SessionDocument
 from cosmosservice.sessions.store.usage import Usage
 
 if TYPE_CHECKING:
@@ -33,7 +26,6 @@ if TYPE_CHECKING:
 
 PAGE: Final = 50  # events
 _ENVELOPE: Final = 400  # bytes that the log adds to an event, approximately
-_SHOWN: Final = (ACTIVE, DELETED, RESTORING, FORKING)
 
 
 @dataclass(frozen=True)
@@ -102,52 +94,22 @@ class SessionLog:
 
     async def head(self) -> Head:
         """Raises SessionNotFoundError."""
-        head = await self._service.in_store(Bounded("get_session"), self._head)
-        if head is None:
-            raise SessionNotFoundError(f"Session {self._key.session_id} not found.")
-        return head
-
-    async def _head(self, store: SessionStore) -> Head | None:
-        """What a get would return, but without repairing, completing or renewing anything."""
-        for attempt in VISIBILITY:
-            await VISIBILITY.pause(attempt)
-            document, *shared = await together(
-                store.documents.read(self._key), *map(store.states.read, self._key.shared)
-            )
-            if document is None or document.status not in _SHOWN:
-                return None
-            if expired(document.body, store.clock.now()):
-                return None
-            with contextlib.suppress(NotFound):  # a large value has been replaced
-                return await self._read_head(store, document, Pair(*shared))
-        raise UnavailableError("The session changes faster than it can be read.")
-
-    async def _read_head(
-        self, store: SessionStore, document: SessionDocument, shared: Pair[StateDocument]
-    ) -> Head:
-        key = self._key
-        plan = Plan(document.revision + 1, document.revision)
-        new = await read_shown(store, key, document.incarnation, plan)
-        initial = await store.documents.initial_changes(document)
-        changes = initial.map(newest, record_changes(new))
-        state = Scoped(
-            await store.values.whole(key, fold(document.state, new)),
-            Pair(
-                await store.states.whole(shared.user, changes.user),
-                await store.states.whole(shared.app, changes.app),
-            ),
+        end = await self._service.in_store(
+            Bounded("get_session"), lambda store: store.looking.end(self._key)
         )
-        turned = is_deleted(new)
+        if end is None:
+            raise SessionNotFoundError(f"Session {self._key.session_id} not found.")
+        document = end.document
         return Head(
-            key,
+            self._key,
             document.incarnation,
             document.first_seq - 1,
-            new[-1].seq if new else document.revision,
+            end.last,
             document.title,
-            new[-1].timestamp if new else document.last_update_time,
-            merged(state),
-            deleted=document.status == DELETED if turned is None else turned,
-            usage=document.usage + Usage.of_records(new),
+            end.last_update_time,
+            merged(end.state),
+            deleted=end.deleted,
+            usage=end.usage,
             origin=_origin(document),
         )
 
@@ -176,7 +138,7 @@ class SessionLog:
         plan = Plan(begin, min(before - 1, head.last), before)
         records = await self._service.in_store(
             Bounded("iter_events"),
-            lambda store: read_shown(store, self._key, head.incarnation, plan),
+            lambda store: store.looking.records(self._key, head.incarnation, plan),
         )
         return LogPage([_entry(record) for record in records], head)
 
@@ -200,18 +162,6 @@ class SessionLog:
         except NotFound:
             raise SessionNotFoundError(f"Document {document_id} not found.") from None
         return found
-
-
-async def read_shown(
-    store: SessionStore, key: SessionKey, incarnation: str, plan: Plan
-) -> list[Record]:
-    """The records of a plan. An identity that may only read cannot probe: it is shown what its
-    replica has."""
-    try:
-        records, _ = await store.log.read_whole(key, incarnation, plan)
-    except AuthenticationError:
-        return await store.log.read(key, incarnation, after=plan.begin - 1, before=plan.before)
-    return records
 
 
 def _origin(document: SessionDocument) -> tuple[str, int] | None:

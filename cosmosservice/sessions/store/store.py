@@ -19,6 +19,7 @@ from cosmosservice.sessions.store.history import History
 from cosmosservice.sessions.store.iterating import Iterating
 from cosmosservice.sessions.store.lifecycle import Lifecycle
 from cosmosservice.sessions.store.listing import Listing
+from cosmosservice.sessions.store.looking import Looking
 from cosmosservice.sessions.store.parts import Parts, StoreOptions
 from cosmosservice.sessions.store.projection import Projection
 from cosmosservice.sessions.store.projector import Projector
@@ -46,6 +47,7 @@ class SessionStore(Parts):
         self.feed = Feed(self.log, self.clock)
         self.iterating = Iterating(self, self.reader)
         self.history = History(self.reader)
+        self.looking = Looking(self)
         self.remembering = None if options.sink is None else Remembering(self, options.sink)
         self.creating = Creating(self, self.lifecycle, self.erasure, self.expiries)
         self.appending = Appending(self, self.reader, self.projector, self.remembering)
