@@ -8,12 +8,16 @@ How: pydantic keeps the fields of a model in the instance's `__dict__`, so acces
 calls `__getattr__`. Everything that bypasses it (operators, pydantic's own access to `__dict__`,
 protocols that look at the class) is overridden to decode first and then to use the Event. An event
 of a registered subclass is a lazy object of that subclass.
+
+Whoever reads some events of a session one after the other, as an LlmAgent does for its prompt, will
+probably read them all. So from then on those that follow are decoded in blocks, each twice as large
+as the one before, with the garbage collector held off.
 """
 
 import contextlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.adk.events.event import Event
@@ -21,10 +25,14 @@ from pydantic import BaseModel, ConfigDict
 
 from cosmosservice.data_converters import fields_to_event, from_json
 from cosmosservice.data_converters.classes import event_subclasses
+from cosmosservice.data_converters.collector import collector_held_off
 from cosmosservice.data_converters.tags import CLASS
 
-_RAW = "_raw"
-_WITHOUT_DECODING = {_RAW, "id", "timestamp"}
+_RAW, _AHEAD, _AT = "_raw", "_ahead", "_at"
+_INTERNAL = {_RAW, _AHEAD, _AT}
+_WITHOUT_DECODING = _INTERNAL | {"id", "timestamp"}
+
+_READ_ONE_BY_ONE = 16  # events in a row, before blocks are decoded
 
 # The instance's own dict, beneath the property of the lazy class.
 _get_dict: Callable[[Any], dict[str, Any]] = BaseModel.__dict__["__dict__"].__get__
@@ -53,10 +61,61 @@ _DECODED_FIRST = (
 )
 
 
+class ReadAhead:
+    """Decodes the events of one session, ahead of a caller that reads them in a row.
+
+    It has their texts and not the events, so that there is no cycle of references. Several threads
+    may use it: at worst they decode the same events twice.
+    """
+
+    __slots__ = ("_decoded", "_last", "_row", "_step", "_texts")
+
+    def __init__(self, texts: Sequence[bytes]) -> None:
+        self._texts = texts
+        self._decoded: dict[int, Event] = {}
+        self._last, self._step = -1, 1  # the event that was read last, and the direction
+        self._row = 0  # how many were read in this direction
+
+    def read(self, at: int) -> Event:
+        step = at - self._last
+        self._row = self._row + 1 if step == self._step else 1
+        if step in (1, -1):
+            self._step = step
+        self._last = at
+        found = self._decoded.pop(at, None)
+        if found is not None:
+            return found
+        if self._row > _READ_ONE_BY_ONE:
+            self._decode_ahead(at)
+        return fields_to_event(from_json(self._texts[at]))
+
+    def _decode_ahead(self, at: int) -> None:
+        end = min(max(at + self._step * self._row, -1), len(self._texts))
+        with collector_held_off():
+            for following in range(at + self._step, end, self._step):
+                self._decoded[following] = fields_to_event(from_json(self._texts[following]))
+
+
+def lazy_events(texts: Sequence[bytes], ids: Sequence[str], times: Sequence[float]) -> list[Event]:
+    """The events of a session."""
+    given = zip(texts, ids, times, strict=True)
+    if len(texts) <= _READ_ONE_BY_ONE:
+        return [lazy_event(*each) for each in given]
+    ahead = ReadAhead(texts)
+    with collector_held_off():
+        return [
+            _lazy({_RAW: raw, _AHEAD: ahead, _AT: at}, raw, event_id, timestamp)
+            for at, (raw, event_id, timestamp) in enumerate(given)
+        ]
+
+
 def lazy_event(raw: bytes, event_id: str, timestamp: float) -> Event:
     """The event of a JSON document. Its id and timestamp can be read without decoding it."""
+    return _lazy({_RAW: raw}, raw, event_id, timestamp)
+
+
+def _lazy(fields: dict[str, Any], raw: bytes, event_id: str, timestamp: float) -> Event:
     event = _new(_lazy_class(_class_of(raw) if event_subclasses else Event))
-    fields: dict[str, Any] = {_RAW: raw}
     # Tagged values are left out, so that access to one decodes the event.
     if event_id[:1] != "{":
         fields["id"] = event_id
@@ -81,15 +140,18 @@ def _class_of(raw: bytes) -> type[Event]:
 
 def _decode(event: Event) -> None:
     """Turns a lazy event into an ordinary one. Any number of threads may call it at once."""
-    raw = _get_dict(event).get(_RAW)
-    decoded = None if raw is None else fields_to_event(from_json(raw))
+    fields = _get_dict(event)
+    raw, ahead = fields.get(_RAW), fields.get(_AHEAD)
+    decoded: Event | None = None
+    if raw is not None:
+        decoded = fields_to_event(from_json(raw)) if ahead is None else ahead.read(fields[_AT])
     with _becoming:
         # Only the first thread may write: afterwards the event may have been changed.
         if decoded is not None and type(event) in _lazy_classes.values():
             for get, set_ in _SLOTS:
                 set_(event, get(decoded))
             # What `object.__setattr__` has set, beneath the class, stays.
-            present = {name: value for name, value in _get_dict(event).items() if name != _RAW}
+            present = {k: v for k, v in _get_dict(event).items() if k not in _INTERNAL}
             _set_dict(event, _get_dict(decoded) | present)
             object.__setattr__(event, "__class__", type(decoded))
 

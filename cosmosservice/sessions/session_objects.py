@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
-from cosmosservice.data_converters.lazy_events import lazy_event
+from cosmosservice.data_converters.lazy_events import lazy_event, lazy_events
 from cosmosservice.data_converters.state_scopes import merged
 from cosmosservice.errors import InvalidIdError
 from cosmosservice.sessions.store.held import Seen
@@ -29,7 +29,11 @@ def session_object(snapshot: Snapshot) -> Session:
         app_name=snapshot.key.app_name,
         user_id=snapshot.key.user_id,
         state=merged(snapshot.state),
-        events=[event_object(record) for record in snapshot.records],
+        events=lazy_events(
+            [record.raw for record in snapshot.records],
+            [record.event_id for record in snapshot.records],
+            [record.timestamp for record in snapshot.records],
+        ),
         last_update_time=snapshot.last_update_time,
     )
     session._storage_update_marker = snapshot.marker.text(snapshot.key)

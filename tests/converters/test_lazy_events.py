@@ -1,6 +1,7 @@
 """An event that is still text behaves like any other, and is decoded only when necessary."""
 
 import copy
+import gc
 import pickle
 import threading
 from typing import Any
@@ -197,3 +198,57 @@ def test_an_unreadable_document_becomes_a_placeholder():
     event = lazy_event(raw, "e1", 3.0)
     assert event.author == "x"
     assert event.id == "e1"
+
+
+# --- reading ahead
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """A hundred events, and the ids of those that were decoded."""
+    events = [Event(id=f"e{number}", author="agent", timestamp=number) for number in range(100)]
+    texts = [to_json(event_to_fields(event)) for event in events]
+    ids, times = [each.id for each in events], [each.timestamp for each in events]
+    made = lazy_events.lazy_events(texts, ids, times)
+    seen: list[str] = []
+
+    def counted(fields):
+        seen.append(fields["event_id"])
+        return fields_to_event(fields)
+
+    monkeypatch.setattr(lazy_events, "fields_to_event", counted)
+    return made, events, seen
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_events_read_in_a_row_are_each_decoded_once(given, order):
+    made, events, seen = given
+    assert made[::order] == events[::order]
+    assert sorted(seen) == sorted(each.id for each in events)
+
+
+def test_nothing_is_decoded_ahead_for_whoever_reads_a_few_events_or_every_second_one(given):
+    made, _, seen = given
+    assert [each.author for each in (*made[:10], *made[20::2])] == ["agent"] * 50
+    assert len(seen) == 50
+
+
+def test_copy_of_a_session_that_was_read_in_part_has_the_same_events(given):
+    made, events, _ = given
+    assert made[:40] == events[:40]
+    copied = copy.deepcopy(made)
+    copied[70].author = "another"
+    assert made == events
+    assert copied[:70] + copied[71:] == events[:70] + events[71:]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_garbage_collector_is_as_before_after_reading_ahead(given, wanted):
+    made, events, _ = given
+    before = gc.isenabled()
+    (gc.enable if wanted else gc.disable)()
+    try:
+        assert made == events
+        assert gc.isenabled() == wanted
+    finally:
+        (gc.enable if before else gc.disable)()
