@@ -84,6 +84,22 @@ async def test_zero_is_before_the_first_event_of_a_session_that_was_created_agai
         await service.get_session_at(**THIS, at=1)
 
 
+async def test_an_early_revision_costs_the_same_in_a_longer_session(open_service, service, session):
+    async def cost():
+        charges = []
+        other = open_service(on_request_charge=charges.append)
+        found = await other.get_session_at(**THIS, at=2)
+        assert (texts(found), found.state["a"]) == (["1", "2"], 2)
+        return sum(each.request_units for each in charges)
+
+    await service.flush()
+    before = await cost()
+    for number in range(40):
+        await service.append_event(session, event(f"more {number}" * 100))
+    await service.flush()
+    assert await cost() == pytest.approx(before, abs=0.5)
+
+
 LOCAL = datetime.datetime(2025, 1, 27, 10, 30)  # where?
 
 

@@ -10,7 +10,10 @@ from cosmosservice.account.charges import current_operation
 from cosmosservice.account.container import Document
 from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.errors import SessionNotFoundError
+from cosmosservice.sessions.store.documents import STUB
+from cosmosservice.sessions.store.event_log import Plan
 from cosmosservice.sessions.store.keys import PAST, Marker, SessionKey
+from cosmosservice.sessions.store.parts import Part, Parts
 from cosmosservice.sessions.store.reading import SessionReader
 from cosmosservice.sessions.store.records import Record
 from cosmosservice.sessions.store.session_documents import fold
@@ -28,37 +31,60 @@ class UnknownPoint(ValueError):
         self.reason = reason
 
 
-class History:
+class History(Part):
     """Finds a session as it was at a revision, an event or a time."""
 
-    def __init__(self, reader: SessionReader) -> None:
+    def __init__(self, parts: Parts, reader: SessionReader) -> None:
+        super().__init__(parts)
         self._reader = reader
 
     async def at(self, key: SessionKey, point: Point | None) -> Past:
         """The session at a point; None: as it is now. Raises ValueError if there is no such
         point."""
+        view = self._views.of(key)
+        if type(point) is int and point > 0 and (view is None or not view.whole):
+            past = await self._up_to(key, point)
+            if past is not None:
+                return past
         now = await self._reader.read(key, confirmed=True)
         if now is None:
             raise SessionNotFoundError(f"Session {key.session_id} not found.")
         seq = now.marker.seq if point is None else _seq_at(now, point)
         records = [record for record in now.records if record.seq <= seq]
-        initial = initial_state(now)
-        state = fold(State(initial), records).inline
-        last = records[-1].timestamp if records else 0.0
-        past = replace(
-            now,
-            marker=Marker(now.marker.incarnation, seq, use=PAST),
-            records=records,
-            state=Scoped(state),
-            last_update_time=last if records else now.created,
-        )
+        past = _past(now, seq, records, initial_state(now))
         if point is None:
-            time = math.inf
-        elif isinstance(point, datetime.datetime):
-            time = point.timestamp()
-        else:
-            time = last
-        return Past(past, now.marker.incarnation, initial, seq, time)
+            return replace(past, time=math.inf)
+        if isinstance(point, datetime.datetime):
+            return replace(past, time=point.timestamp())
+        return past
+
+    async def _up_to(self, key: SessionKey, revision: int) -> Past | None:
+        """The same without reading later events, if the log has that revision and still knows what
+        the session was created with."""
+        now = await self._reader.read(key, 0, confirmed=True)
+        document = self._documents.known(key)
+        if now is None or document is None or document.incarnation != now.marker.incarnation:
+            return None
+        if not document.first_seq <= revision <= now.marker.seq:
+            return None
+        plan = Plan(document.first_seq, revision, before=revision + 1)
+        found, _ = await self._log.read_whole(key, document.incarnation, plan)
+        events = [record for record in found if record.is_event]
+        if not events or events[0].initial is None or any(each.kind == STUB for each in found):
+            return None  # a purge may be under way
+        return _past(now, revision, events, events[0].initial)
+
+
+def _past(now: Snapshot, seq: int, records: list[Record], initial: Document) -> Past:
+    last = records[-1].timestamp if records else 0.0
+    past = replace(
+        now,
+        marker=Marker(now.marker.incarnation, seq, use=PAST),
+        records=records,
+        state=Scoped(fold(State(initial), records).inline),
+        last_update_time=last if records else now.created,
+    )
+    return Past(past, now.marker.incarnation, initial, seq, last)
 
 
 def initial_state(now: Snapshot) -> Document:

@@ -46,7 +46,7 @@ class SessionStore(Parts):
         self.reader = SessionReader(self, self.lifecycle, self.projector)
         self.feed = Feed(self.log, self.clock)
         self.iterating = Iterating(self, self.reader)
-        self.history = History(self.reader)
+        self.history = History(self, self.reader)
         self.looking = Looking(self)
         self.remembering = None if options.sink is None else Remembering(self, options.sink)
         self.creating = Creating(self, self.lifecycle, self.erasure, self.expiries)
