@@ -1,6 +1,6 @@
 """Builds the documentation site: python -m docs.site FOLDER SAMPLE REFERENCE
 
-The pages keep their places: what links to a file of the repository on GitHub links to the same file
+The pages keep their paths: what links to a file of the repository on GitHub links to the same file
 on the site. The README is its first page, and docs/README.md is its navigation. SAMPLE is what
 `python -m docs.sample` wrote, REFERENCE what `python -m docs.reference` did.
 """
@@ -23,6 +23,7 @@ OTHERS = [
     "CONTRIBUTING.md",
     "emulator/README.md",
     "emulator/CHANGELOG.md",
+    "cosmosservice/ADK_COSMOS_DESIGN.md",
 ]
 STYLE = ROOT / "docs" / "site.css"
 # Where docs/explore.md links to sample sessions, which are made when the site is built.
@@ -55,14 +56,14 @@ def files() -> set[Path]:
 
 def lay_out(folder: Path) -> None:
     for path in sorted(files()):
-        place = folder / path.relative_to(ROOT)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
             # What the tests read in the first line of a block is not for readers.
             text = path.read_text(encoding="utf-8").replace("\n```bash run\n", "\n```bash\n")
-            place.write_text(text.replace(MARK, SAMPLE), encoding="utf-8")
+            target.write_text(text.replace(MARK, SAMPLE), encoding="utf-8")
         else:
-            shutil.copyfile(path, place)
+            shutil.copyfile(path, target)
 
 
 def navigation() -> Navigation:
@@ -82,6 +83,7 @@ def navigation() -> Navigation:
                 {"API reference": REFERENCE},
                 {"The emulator": "emulator/README.md"},
                 {"Contributing": "CONTRIBUTING.md"},
+                {"Design": "cosmosservice/ADK_COSMOS_DESIGN.md"},
                 {"Changelog": "CHANGELOG.md"},
                 {"Changelog of the emulator": "emulator/CHANGELOG.md"},
             ]

@@ -32,7 +32,7 @@ def test_the_configuration_has_the_navigation_and_loads_no_fonts():
     assert project["theme"]["font"] is False
 
 
-def test_pages_keep_their_places_and_bring_what_they_show(tmp_path):
+def test_pages_keep_their_paths_and_bring_what_they_show(tmp_path):
     site.lay_out(tmp_path)
     for name in ("README.md", "docs/quickstart.md", "docs/images/timeline.svg", "docs/site.css"):
         assert tmp_path.joinpath(name).is_file(), name
