@@ -139,7 +139,7 @@ class Collecting:
         for each in await self._container.query(USES, {}, scope.partition):
             upload, use = each["upload"], each["use"]
             uses.last[upload] = max(use, uses.last.get(upload, 0))
-            if each["document_type"] == VERSION:
+            if each.get("document_type") in (VERSION, None):  # without a type: damaged
                 uses.in_use.add(upload)
         return uses
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from cosmosservice.account.container import Document
 from cosmosservice.account.dependants import Stands, Superseded
+from cosmosservice.account.failures import NotFound, PreconditionFailed
 from cosmosservice.artifacts.bodies import BLOBS
 from cosmosservice.artifacts.collaborators import Collaborators
 from cosmosservice.artifacts.deleting import NOTHING, Deletion
@@ -29,8 +31,9 @@ Progress = Callable[[int, int], None]  # (scopes done, total scopes)
 
 _ROUNDS = 10
 LEFT = (
-    f"SELECT TOP 1 c.id FROM c WHERE c.document_type IN ('{VERSION}', '{HEADER}', '{PIECE}')"
+    f"SELECT c.id, c._etag FROM c WHERE c.document_type IN ('{VERSION}', '{HEADER}', '{PIECE}')"
     f" OR (c.document_type = '{UPLOAD}' AND c.status != '{REMOVED}')"
+    " OR NOT IS_DEFINED(c.document_type)"
 )
 OF_USER = (
     "SELECT DISTINCT c.session_id FROM c WHERE c.app_name = @app AND c.user_id = @user"
@@ -95,12 +98,13 @@ class Sweeping:
         no. With `saved_before`, only names to which nothing was saved since.
         """
         report = ArtifactPurgeReport()
+        left: list[Document] = []
         for _ in range(_ROUNDS):
             # After a probe, a read is at least as new as what was acknowledged before.
             await self._container.probe("p", scope.partition)
             names = await self._names(scope, saved_before)
             uploads = [] if saved_before else await self._collecting.uploads_in(scope)
-            if (names or uploads) and stands is not None and not await stands():
+            if (names or uploads or left) and stands is not None and not await stands():
                 raise Superseded
             for entries in names:
                 removed = await self._deletion.end(scope, entries) or NOTHING
@@ -110,11 +114,13 @@ class Sweeping:
             collected = await self._collecting.collect(scope, under_way=uploads)
             ownerless = await self._collecting.collect_ownerless(scope)
             report.payloads += collected.payloads
-            if saved_before is None:
-                left = bool(ownerless.pieces) or await self._left(scope)
-            else:
-                left = bool(await self._names(scope, saved_before))
-            if not left:
+            if saved_before is not None:
+                if not await self._names(scope, saved_before):
+                    return report
+                continue
+            await self._remove_damaged(scope, left)
+            left = await self._container.query(LEFT, {}, scope.partition)
+            if not left and not ownerless.pieces:
                 return report
         raise UnavailableError(
             "purge_artifacts: artifacts are saved while they are erased. Stop what saves them, and"
@@ -126,7 +132,8 @@ class Sweeping:
         ConfigurationError if this process cannot reach a payload: then nothing is erased."""
         names: defaultdict[str, list[Document]] = defaultdict(list)
         for each in await self._container.query(OF_SCOPE, {}, scope.partition):
-            names[name_digest_of(each["id"])].append(each)
+            if "document_type" in each:
+                names[name_digest_of(each["id"])].append(each)
         found = []
         for entries in names.values():
             head = entries[-1]
@@ -139,8 +146,12 @@ class Sweeping:
                         self._collecting.check_reachable(each["store"])
         return found
 
-    async def _left(self, scope: Scope) -> bool:
-        return bool(await self._container.query(LEFT, {}, scope.partition))
+    async def _remove_damaged(self, scope: Scope, left: list[Document]) -> None:
+        """Removes the documents of which nothing has changed in a whole round: their fields are not
+        as they should be."""
+        for each in left:
+            with contextlib.suppress(NotFound, PreconditionFailed):
+                await self._container.delete(each["id"], scope.partition, each["_etag"])
 
     async def scopes_of_user(self, app_name: str, user_id: str) -> list[Scope]:
         """The user's own scope, and those of sessions with artifacts. Probes every range first, so

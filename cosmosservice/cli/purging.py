@@ -12,7 +12,7 @@ import click
 from cosmosservice.cli.console import GivenName, Problem, bar, counted, err, print_json
 from cosmosservice.cli.persons import found_of
 from cosmosservice.cli.session_work import everything_of, named
-from cosmosservice.sessions.administration import Progress, PurgeReport
+from cosmosservice.sessions.administration import Progress, PurgeFailure, PurgeReport
 
 
 class Purge:
@@ -130,13 +130,8 @@ class Purge:
         else:
             err.print("There was nothing to erase.")
         if report.failed:
-            which = "".join(
-                f"\n  {each.session_id!r} of user {each.user_id!r} in app {each.app_name!r}:"
-                f" {each.reason}"
-                for each in report.failed
-            )
-            number = counted(len(report.failed), "session")
-            raise Problem(f"{number} could not be erased, or not completely. Run it again.{which}")
+            which = "".join(f"\n  {_named(each)}: {each.reason}" for each in report.failed)
+            raise Problem(f"Not everything could be erased. Run it again.{which}")
 
 
 def _sum(reports: Sequence[PurgeReport]) -> PurgeReport:
@@ -146,6 +141,14 @@ def _sum(reports: Sequence[PurgeReport]) -> PurgeReport:
         dependants=sum(each.dependants for each in reports),
         failed=tuple(failure for each in reports for failure in each.failed),
     )
+
+
+def _named(failure: PurgeFailure) -> str:
+    if failure.session_id is None:
+        what = "What belongs to no session"
+    else:
+        what = f"Session {failure.session_id!r}"
+    return f"{what} of user {failure.user_id!r} in app {failure.app_name!r}"
 
 
 def _age(age: datetime.timedelta) -> str:

@@ -32,8 +32,11 @@ from cosmosservice.cli.console import (
 )
 from cosmosservice.cli.layout import Folded, fits, print_rows
 from cosmosservice.cli.timeline import clean, moment, one_line, session_view
+from cosmosservice.errors import CosmosServiceError
 from cosmosservice.sessions.archive_lines import session_lines
 from cosmosservice.sessions.store.repair import RepairReport
+
+_TOO_MANY = 10  # failures in a row, after which nothing more is tried
 
 
 @contextlib.asynccontextmanager
@@ -242,12 +245,19 @@ async def repair(
         else:
             found = await service.list_names(app_name=app_name, user_id=user_id)
             names = [SessionName(*each) for each in found]
-        healthy = True
+        healthy, in_a_row = True, 0
         with bar("sessions") as progress:
             for done, name in enumerate(names, 1):
-                report = await service.repair_session(**name._asdict(), accept_loss=accept_loss)
-                healthy = healthy and report.healthy
-                _print_repaired(name, report, as_json)
+                try:
+                    report = await service.repair_session(**name._asdict(), accept_loss=accept_loss)
+                except CosmosServiceError as problem:
+                    healthy, in_a_row = False, in_a_row + 1
+                    if session_id is not None or in_a_row == _TOO_MANY:
+                        raise
+                    _print_not_repaired(name, str(problem), as_json)
+                else:
+                    healthy, in_a_row = healthy and report.healthy, 0
+                    _print_repaired(name, report, as_json)
                 progress(done, len(names))
     err.print(f"{counted(len(names), 'session')} checked.")
     return healthy
@@ -275,6 +285,14 @@ def _print_repaired(name: SessionName, report: RepairReport, as_json: bool) -> N
         line = f"{' / '.join(map(one_line, name))}: {'; '.join(findings)}"
         style = "" if report.healthy else "red"
         out.print(clean(line), style=style, markup=False, soft_wrap=True)
+
+
+def _print_not_repaired(name: SessionName, problem: str, as_json: bool) -> None:
+    if as_json:
+        print_json(name._asdict() | {"healthy": False, "problem": problem})
+    else:
+        line = f"{' / '.join(map(one_line, name))}: could not be repaired: {one_line(problem)}"
+        out.print(clean(line), style="red", markup=False, soft_wrap=True)
 
 
 def _some(numbers: list[int]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosmosservice.account.container import Document
-from cosmosservice.errors import CosmosServiceError, UnavailableError
+from cosmosservice.errors import CosmosServiceError
 from cosmosservice.hosting.deadline import answered
 from cosmosservice.hosting.operation import Background, Bounded, Unbounded
 from cosmosservice.sessions.base import StoreMethods
@@ -37,6 +37,7 @@ from cosmosservice.sessions.store.records import number
 if TYPE_CHECKING:
     from google.adk.sessions import Session
 
+    from cosmosservice.account.dependants import Dependant
     from cosmosservice.sessions.importing import ImportOutcome
     from cosmosservice.sessions.store.purging import Purge
     from cosmosservice.sessions.store.repair import RepairReport
@@ -48,15 +49,16 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]  # (sessions done, total sessions)
 
 _TOO_MANY = 10  # failures in a row, after which nothing more is tried
+_TIRED = "Not tried: too many others have failed in a row."
 
 
 @dataclass(frozen=True)
 class PurgeFailure:
-    """A session that could not be erased, or not completely. Calling the purge again continues."""
+    """What could not be erased, or not completely. Calling the purge again continues."""
 
     app_name: str
     user_id: str = field(repr=False)
-    session_id: str = field(repr=False)
+    session_id: str | None = field(repr=False)  # None: what the user has beside sessions
     reason: str
 
 
@@ -111,7 +113,7 @@ class Administration(StoreMethods):
         """Erases all sessions of a user, with all memories and artifacts of the user, and on
         request the user's state.
 
-        One session that cannot be erased does not keep the others: the report names it."""
+        What cannot be erased does not keep the rest: the report names it."""
         key = StateKey.of_user(app_name, user_id)
 
         async def sessions_of(store: SessionStore) -> list[Document]:
@@ -124,12 +126,17 @@ class Administration(StoreMethods):
             sessions = [body for body in found if "session_id" in body or "status" in body]
             sweep = _Sweep(_purge_in(store), progress)
             await sweep.over(sessions)
-            documents = await store.values.erase_unowned(key, store.clock.now() - DAY)
-            if include_state:
-                initial = (body.get("stamp") for body in found)
-                stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
-                await store.states.drain()
-                documents += await store.states.erase(key, max([sweep.erased.stamp, *stamps]))
+
+            async def state() -> Erased:
+                documents = await store.values.erase_unowned(key, store.clock.now() - DAY)
+                if include_state:
+                    initial = (body.get("stamp") for body in found)
+                    stamps = [int(stamp) for stamp in initial if isinstance(stamp, int | float)]
+                    await store.states.drain()
+                    documents += await store.states.erase(key, max([sweep.erased.stamp, *stamps]))
+                return Erased(documents)
+
+            await sweep.user(key, state())
 
             async def living() -> set[str]:
                 """Sessions that were created since, or could not be erased."""
@@ -139,17 +146,14 @@ class Administration(StoreMethods):
                     if body.get("status") not in (None, PURGING, PURGED)
                 }
 
-            dependants = 0
+            async def dependants_in(dependant: Dependant) -> Erased:
+                return Erased(dependants=await dependant.erase_user(app_name, user_id, living))
+
             for each in await store.dependants.all():
-                dependants += await each.erase_user(app_name, user_id, living)
+                await sweep.user(key, dependants_in(each))
                 answered()  # it may have taken long
             await sweep.purge.finish()
-            report = sweep.report()
-            return replace(
-                report,
-                documents=report.documents + documents,
-                dependants=report.dependants + dependants,
-            )
+            return sweep.report()
 
         return await self.in_store(Background("purge_user"), purge)
 
@@ -247,9 +251,10 @@ class Administration(StoreMethods):
             Unbounded("list_names"), lambda s: s.sessions.query(NAMES, {}, user_id)
         )
         return [
-            (each["app_name"], each["user_id"], each["session_id"])
+            key.name
             for each in found
             if app_name in (None, each.get("app_name"))
+            and (key := SessionKey.in_document(each)) is not None
         ]
 
     async def find_sessions(
@@ -359,17 +364,32 @@ class _Sweep:
         )
         in_a_row = 0
         for done, key in enumerate(keys, 1):
-            try:
-                if in_a_row >= _TOO_MANY:
-                    raise UnavailableError("Not tried: too many others have failed in a row.")
-                erased = await self.purge.session(key)
-            except CosmosServiceError as problem:
-                in_a_row += 1
-                self._failed.append(PurgeFailure(*key.name, reason=str(problem)))
-            else:
-                in_a_row = 0
-                if erased is not None:
-                    self._sessions += 1
-                    self.erased.add(erased)
+            problem, erased = _TIRED, None
+            if in_a_row < _TOO_MANY:
+                problem, erased = await _outcome(self.purge.session(key))
+            in_a_row = in_a_row + 1 if problem else 0
+            if problem:
+                self._failed.append(PurgeFailure(*key.name, reason=problem))
+            elif erased is not None:
+                self._sessions += 1
+                self.erased.add(erased)
             if self._progress is not None:
                 self._progress(done, len(keys))
+
+    async def user(self, key: StateKey, work: Awaitable[Erased]) -> None:
+        """Erases something that a user has beside sessions."""
+        problem, erased = await _outcome(work)
+        if problem:
+            self._failed.append(PurgeFailure(key.app_name, key.user_id, None, reason=problem))
+        elif erased is not None:
+            self.erased.add(erased)
+
+
+async def _outcome(work: Awaitable[Erased | None]) -> tuple[str, Erased | None]:
+    """Why it could not be done, or what was erased."""
+    try:
+        return "", await work
+    except CosmosServiceError as problem:
+        return str(problem), None
+    except Exception as problem:  # a document that is damaged in a way that nobody has thought of
+        return f"{type(problem).__name__}: purge_session shows where.", None

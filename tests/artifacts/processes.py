@@ -81,7 +81,7 @@ def documents(store: Emulator | Cosmos, kind: str | None = None) -> list[dict[st
         now, everything = emulator.clock.now(), list(_everything(emulator))
     found = sorted(everything, key=lambda each: each["id"])
     alive = [each for each in found if each["_ts"] + each.get("ttl", now) > now]
-    return [each for each in alive if kind in (None, each["document_type"])]
+    return [each for each in alive if kind in (None, each.get("document_type"))]
 
 
 def content(store: Emulator | Cosmos) -> list[dict[str, Any]]:

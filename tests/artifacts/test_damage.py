@@ -162,3 +162,17 @@ async def test_a_fork_does_not_mix_a_damaged_payload_with_a_whole_one(
         fork = await sessions.fork_session(**who)
         found = await service.load_artifact(**who | {"session_id": fork.id}, filename="g")
         assert found.inline_data.data == LARGE
+
+
+@pytest.mark.parametrize("kind", ["version", "piece"])
+@pytest.mark.parametrize("damage", [{"entry": 7}, {"document_type": None}], ids=str)
+async def test_a_damaged_document_does_not_keep_anything_from_being_erased(
+    service, emulator, who, kind, damage
+):
+    for name in ("f", "g"):
+        await service.save_artifact(**who, filename=name, artifact=blob(LARGE))
+        await service.save_artifact(**who, filename=f"user:{name}", artifact=blob(b"small"))
+    change(emulator, kind, **damage)
+    await service.purge_artifacts(app_name=who["app_name"], user_id=who["user_id"])
+    kinds = [each.get("document_type") for each in documents(emulator)]
+    assert set(kinds) <= {"tombstone", "stub", "upload"}

@@ -395,6 +395,26 @@ def test_repair_says_which_event_is_missing(command, conversation):
     assert "shop / ada / first: documents are missing at 1" in shown.out
 
 
+def test_repair_of_many_goes_on_after_those_that_it_cannot_repair(command, conversation):
+    async def damage():
+        async with CosmosSessionService.embedded("store.db") as service:
+            for each in ("nameless", "second"):
+                await service.create_session(app_name="shop", user_id="ada", session_id=each)
+
+            async def take_its_name(store):
+                key = SessionKey.of("shop", "ada", "nameless")
+                body = await store.sessions.read(key.document_id, key.user_id)
+                del body["app_name"]
+                await store.sessions.replace(body, body["_etag"])
+
+            await service.in_store(Unbounded("test"), take_its_name)
+
+    asyncio.run(damage())
+    shown = command("sessions", "repair", "--user", "ada")
+    assert (shown.code, shown.out) == (0, "")
+    assert "2 sessions checked." in shown.err
+
+
 def test_repair_continues_without_a_lost_body_only_on_request(command, conversation):
     key = SessionKey.of("shop", "ada", "first")
 

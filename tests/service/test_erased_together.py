@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
+from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from cosmosservice import (
@@ -34,6 +35,10 @@ async def fill(account, session_id, **who):
         **names, session_id=session_id, filename="secret.txt", artifact=part
     )
     return sessions, memory, artifacts
+
+
+def text_memory(text):
+    return MemoryEntry(content=types.Content(parts=[types.Part(text=text)]))
 
 
 def everything(emulator):
@@ -86,6 +91,22 @@ async def test_an_interrupted_purge_is_finished_by_the_next_call(emulator, conta
         assert await what_is_left(*services, "s") == (0, [])
         again = await sessions.purge_deleted()
         assert (again.sessions, again.dependants) == (0, 0)
+
+
+async def test_what_cannot_be_erased_of_a_user_does_not_keep_the_rest(emulator):
+    async with CosmosAccount.embedded(emulator) as account:
+        sessions, memory, artifacts = await fill(account, "s")
+        await memory.add_memory(**WHO, memories=[text_memory(SECRET)])
+        part = types.Part.from_bytes(data=SECRET.encode(), mime_type="text/plain")
+        await artifacts.save_artifact(**WHO, filename="user:secret.txt", artifact=part)
+        await sessions.purge_session(**WHO, session_id="s")
+        emulator.faults.fail(403, container="memories", operation="replace", times=None)  # a probe
+        report = await sessions.purge_user(**WHO)
+        assert [each.session_id for each in report.failed] == ["s", None]
+        emulator.faults.clear()
+        assert await what_is_left(sessions, memory, artifacts, "s") == (1, [])
+        assert (await sessions.purge_user(**WHO)).failed == ()
+        assert await what_is_left(sessions, memory, artifacts, "s") == (0, [])
 
 
 async def test_no_document_holds_what_was_erased(emulator):
