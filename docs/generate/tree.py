@@ -1,4 +1,4 @@
-"""The map of the package in CONTRIBUTING.md: a line per module, from the docstring of each."""
+"""The map of both packages in CONTRIBUTING.md: a line per module, from the docstring of each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "CONTRIBUTING.md"
 _MAP = re.compile(r"(<!-- generated: map -->\n).*?(<!-- end -->)", re.DOTALL)
 _COLUMN = 32
+PACKAGES = ("cosmosservice", "emulator/cosmos_emulator")
 
 
 def tree() -> str:
-    return "\n".join(_package(ROOT / "cosmosservice", 4))
+    packages = [_package(ROOT / each, 4) for each in PACKAGES]
+    return "\n\n".join("\n".join(lines) for lines in packages)
 
 
 def _package(folder: Path, indent: int) -> list[str]:
