@@ -1,4 +1,5 @@
-"""How many frames of this package an append passes before the SDK: each costs time and a reader."""
+"""The frames of this package before the SDK, as CONTRIBUTING.md shows them: each costs time and a
+reader."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ WHO = {"app_name": "app", "user_id": "ada"}
 PACKAGE = str(Path(cosmosservice.__file__).parent)
 
 PAGE = Path(PACKAGE).parent / "CONTRIBUTING.md"
-WALK = re.findall(r"^[1-8]\. `([\w.]+)`", PAGE.read_text("utf-8"), re.MULTILINE)
+WALKS = [
+    re.findall(r"^\d+\. `([\w.]+)`", walk, re.MULTILINE)
+    for walk in PAGE.read_text("utf-8").split(", frame by frame\n")[1:]
+]
 
 
 def running() -> list[str]:
@@ -65,6 +69,22 @@ async def test_an_append_passes_few_frames_before_the_sdk(emulator, monkeypatch,
     here = waiting(append)
     await append
     emulator.faults.latency = 0
-    assert here + there[::-1] == WALK
-    assert len(WALK) <= 8
+    assert here + there[::-1] == WALKS[0]
+    assert len(WALKS[0]) <= 8
     await service.close()
+
+
+async def test_a_get_passes_the_frames_that_contributing_names(emulator):
+    async with CosmosSessionService.embedded(emulator) as service:
+        await service.append_event(await service.create_session(**WHO, session_id="s"), event("a"))
+    async with CosmosSessionService.embedded(emulator) as service:
+        await service.list_sessions(app_name="none")  # connects
+        emulator.faults.latency = 0.2
+        get = asyncio.create_task(service.get_session(**WHO, session_id="s"))
+        passed: set[str] = set()
+        while not get.done():
+            passed |= {name for task in asyncio.all_tasks() for name in waiting(task)}
+            await asyncio.sleep(0.01)
+        emulator.faults.latency = 0
+        assert await get is not None
+    assert {each for each in passed if "<locals>" not in each} - {"together"} == set(WALKS[1])
