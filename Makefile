@@ -7,7 +7,7 @@ ADKS    := 2.13.0 1.39.1
 PYTHONS := 3.11 3.12 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage check conformance conformance-js conformance-recordings test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory bench-explore test-web test-packaging containers docs pictures site bench lock clean model prompts crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
+.PHONY: help demo test lint types unit coverage check conformance conformance-js conformance-libraries conformance-recordings test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory bench-explore test-web test-packaging containers docs pictures site bench lock clean model prompts crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ conformance: $(STAMP) ## run Microsoft's own tests of azure-cosmos against the e
 conformance-js: $(STAMP) ## run the JavaScript SDK's specs (AZURE_SDK_FOR_JS=<checkout>) with one range and with four
 	$(BIN)/python emulator/conformance/javascript.py $(AZURE_SDK_FOR_JS)
 	$(BIN)/python emulator/conformance/javascript.py $(AZURE_SDK_FOR_JS) --partitions 4
+
+conformance-libraries: $(STAMP) ## run the tests of LangChain's, LangGraph's and Agent Framework's stores (LANGCHAIN_AZURE=… AGENT_FRAMEWORK=…)
+	$(BIN)/python emulator/conformance/libraries.py $(LANGCHAIN_AZURE) $(AGENT_FRAMEWORK)
 
 conformance-recordings: $(STAMP) ## replay what an account and the container answered (DBIMP=<checkout of xo/dbimp>)
 	$(BIN)/python emulator/conformance/recordings.py $(DBIMP)
