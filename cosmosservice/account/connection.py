@@ -23,6 +23,7 @@ from cosmosservice.account.provisioning import (
     container_properties,
     create_container,
     create_database,
+    create_shared_database,
     enforces_unique_key,
     repeated,
     update_container,
@@ -221,6 +222,16 @@ class Connection:
             return await update_container(self._database, name, definition)
         except ConfigurationError:
             raise
+        except Exception as error:
+            problem = self._explained(Failure(error))
+        raise problem
+
+    async def create_shared_database(self, throughput: int) -> None:
+        """Creates the database with throughput for all containers, unless serverless."""
+        try:
+            name = self._settings.database
+            await repeated(lambda: create_shared_database(self._client, name, throughput))
+            return
         except Exception as error:
             problem = self._explained(Failure(error))
         raise problem

@@ -143,7 +143,10 @@ class Container:
             return True
         except NotFound:
             return False
-        raise AssertionError("a replace with an impossible etag succeeded")
+        raise StorageError(
+            f"{current_operation.get()}: container {self.name!r} cannot be used: the server does"
+            " not check If-Match."
+        )
 
     async def probe_everywhere(self) -> None:
         """Sends one probe to every physical range of the container, with a partition key in that

@@ -26,6 +26,19 @@ async def create_database(client: CosmosClient, name: str) -> None:
         await client.create_database_if_not_exists(name)
 
 
+async def create_shared_database(client: CosmosClient, name: str, throughput: int) -> None:
+    """A database whose containers share its throughput; without any on a serverless account."""
+    from azure.cosmos.exceptions import CosmosHttpResponseError
+
+    try:
+        await client.create_database_if_not_exists(name, offer_throughput=throughput)
+        return
+    except CosmosHttpResponseError as error:
+        if error.status_code != 400:
+            raise
+    await create_database(client, name)
+
+
 async def create_container(
     database: DatabaseProxy, name: str, definition: ContainerDefinition
 ) -> None:

@@ -57,7 +57,7 @@ def selftest(
     sessions are deleted, created again and erased, and all containers are searched for what is
     left. It takes a few minutes on Azure.
     """
-    from cosmosservice.selftest.run import DOLLARS, ESTIMATE
+    from cosmosservice.selftest.run import DOLLARS, ESTIMATE, HOUR
     from cosmosservice.selftest.scratch import Scratch
 
     # A scratch database has a name of its own, so that none needs to be configured.
@@ -70,8 +70,8 @@ def selftest(
     if not _is_local(settings) and not yes:
         click.confirm(
             f"This takes about {ESTIMATE:,} request units on {settings.endpoint}: ${DOLLARS:.2f} on"
-            " a serverless account, and on a provisioned one perhaps the smallest throughput of"
-            " four containers for an hour. Go on?",
+            f" a serverless account, and ${HOUR:.2f} on a provisioned one, for 1,000 RU/s that are"
+            " paid for an hour. Go on?",
             abort=True,
             err=True,
         )
@@ -85,7 +85,7 @@ def _is_local(settings: Settings) -> bool:
 
 
 async def _test(scratch: Scratch, *, keep: bool, as_json: bool) -> bool:
-    from cosmosservice.selftest.run import findings, measured
+    from cosmosservice.selftest.run import findings, measured, unkept
 
     found: list[Finding] = []
     report: dict[str, Any] = {}
@@ -95,10 +95,16 @@ async def _test(scratch: Scratch, *, keep: bool, as_json: bool) -> bool:
             if not as_json:
                 out.print(_line(finding), soft_wrap=True)
         if found[0].kept:
-            figures, lag = await measured(scratch)
-            report = {"figures": [dataclasses.asdict(each) for each in figures], "lag_ms": lag}
-            if not as_json:
-                _print_figures(report)
+            try:
+                figures, lag = await measured(scratch)
+            except CosmosServiceError as error:
+                found.append(unkept("figures", "what operations cost and take", error))
+                if not as_json:
+                    out.print(_line(found[-1]), soft_wrap=True)
+            else:
+                report = {"figures": [dataclasses.asdict(each) for each in figures], "lag_ms": lag}
+                if not as_json:
+                    _print_figures(report)
     finally:
         await _clean_up(scratch, keep=keep)
     kept = all(each.kept for each in found)

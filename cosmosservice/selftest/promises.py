@@ -45,6 +45,7 @@ async def loaded(client: Client, where: dict[str, Any]) -> Session:
 
 
 async def access(scratch: Scratch, one: Client, other: Client) -> str:
+    await scratch.prepare()
     created = await one.sessions.create_session(**scratch.session("access"))
     await one.sessions.append_event(created, said("hello"))
     await one.sessions.delete_session(**scratch.session("access"))
@@ -68,12 +69,18 @@ async def events_of_processes(scratch: Scratch, one: Client, other: Client) -> s
         for _ in range(WRITERS)
     ]
 
+    loaded_by_all = asyncio.Barrier(WRITERS)  # so that they write at the same time
+
     async def acknowledged(number: int, writer: asyncio.subprocess.Process) -> list[str]:
         assert writer.stdin is not None
         assert writer.stdout is not None
         work = where | {"author": f"writer{number}", "count": EVENTS}
         writer.stdin.write(json.dumps(work).encode() + b"\n")
         await writer.stdin.drain()
+        ready = await writer.stdout.readline()
+        await loaded_by_all.wait()
+        expect(ready != b"", "a writing process failed")
+        writer.stdin.write(b"\n")
         ids = []
         while line := await writer.stdout.readline():
             ids.append(line.decode().strip())

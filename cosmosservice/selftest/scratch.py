@@ -20,6 +20,8 @@ from cosmosservice.cosmos_artifact_service import CosmosArtifactService
 from cosmosservice.cosmos_memory_service import CosmosMemoryService
 from cosmosservice.cosmos_session_service import CosmosSessionService
 
+THROUGHPUT = 1_000  # RU/s of a scratch database on a provisioned account, for all containers
+
 
 class Client:
     """The three services on a connection of their own, as another instance of an agent has them."""
@@ -86,6 +88,13 @@ class Scratch:
         )
         async with account:
             yield Client(account)
+
+    async def prepare(self) -> None:
+        """Creates the database, unless it is there or costs nothing."""
+        if self.in_place or self.settings.embedded_path is not None:
+            return
+        async with self._connection() as connection:
+            await connection.create_shared_database(THROUGHPUT)
 
     async def documents(self) -> list[dict[str, Any]]:
         """Everything in the four containers that mentions the names of this run."""

@@ -1,7 +1,8 @@
 """A process that appends events to a session: python -m cosmosservice.selftest.writer
 
-Reads one line of JSON (app_name, user_id, session_id, author, count), and prints the id of every
-event that was acknowledged. Another process may kill it at any moment.
+Reads one line of JSON (app_name, user_id, session_id, author, count), loads the session, and prints
+"ready". After another line it begins, and prints the id of every event that was acknowledged.
+Another process may kill it at any moment.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ async def write(work: dict[str, Any]) -> None:
     author, count = work.pop("author"), work.pop("count")
     service = CosmosSessionService()
     session = await service.get_session(**work)
+    print("ready", flush=True)
+    sys.stdin.readline()
     for number in range(count):
         actions = EventActions(state_delta={author: number, f"user:{author}": number})
         event = Event(author=author, actions=actions)

@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from cosmos_emulator import Emulator
+from cosmosservice.account.connection import Connection
+from cosmosservice.account.options import ConnectionOptions
+from cosmosservice.account.settings import Settings
+from cosmosservice.errors import UnavailableError
 from cosmosservice.selftest import promises
 from cosmosservice.selftest.figures import DOCUMENTED
 from cosmosservice.selftest.promises import PROMISES, Broken
+from cosmosservice.selftest.scratch import THROUGHPUT, _Nobody
+from tests.support.raw import raw_client
 
 COST = (Path(__file__).parents[2] / "docs/cost.md").read_text()
 
@@ -32,12 +39,51 @@ def test_a_promise_that_is_not_kept_is_told_and_fails(command, tmp_path, monkeyp
     async def well(*_):
         return "well"
 
-    chosen = (("access", "may do it", well), ("G1", "nothing is lost", broken))
+    async def unforeseen(*_):
+        raise KeyError("etag")
+
+    chosen = (
+        ("access", "may do it", well),
+        ("G1", "nothing is lost", broken),
+        ("G2", "one is refused", unforeseen),
+    )
     monkeypatch.setattr("cosmosservice.selftest.run.PROMISES", chosen)
     done = command("selftest", "--uri", f"cosmosdb://embedded/{tmp_path}/store.db")
     assert done.code == 1
     assert "an event is missing" in done.out
+    assert "KeyError: 'etag'" in done.out
+    assert done.out.count("Keep no data in this store") == 2
+    assert "2 of 3 promises were not kept" in done.out
+
+
+def test_what_cannot_be_measured_is_told(command, tmp_path, monkeypatch):
+    async def well(*_):
+        return "well"
+
+    async def silent(*_):
+        raise UnavailableError("no answer")
+
+    monkeypatch.setattr("cosmosservice.selftest.run.PROMISES", (("access", "may do it", well),))
+    monkeypatch.setattr("cosmosservice.selftest.run.measured", silent)
+    done = command("selftest", "--uri", f"cosmosdb://embedded/{tmp_path}/store.db")
+    assert done.code == 1
+    assert "no answer" in done.out
     assert "1 of 2 promises were not kept" in done.out
+
+
+@pytest.mark.parametrize("serverless", [False, True])
+async def test_the_containers_share_one_throughput_unless_the_account_is_serverless(serverless):
+    with Emulator(serverless=serverless) as emulator:
+        settings = Settings(endpoint="embedded::memory:", database="scratch")
+        options = ConnectionOptions(emulator=emulator)
+        connection = await Connection.open(settings, options, _Nobody())
+        await connection.create_shared_database(THROUGHPUT)
+        await connection.close()
+        with raw_client(emulator) as client:
+            database = client.get_database_client("scratch")
+            assert database.read()["id"] == "scratch"
+            if not serverless:
+                assert database.get_throughput().offer_throughput == THROUGHPUT
 
 
 def test_it_asks_before_it_costs_something(command, monkeypatch):
