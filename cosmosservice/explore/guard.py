@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import html
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -39,15 +40,16 @@ _HEADERS: Final = {
 _OPENED: Final = """\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Sessions</title><link rel="icon" href="data:,">
-<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Sessions</a></p></html>
+<meta http-equiv="refresh" content="0;url={0}"><p><a href="{0}">Sessions</a></p></html>
 """
 
 
 class Guard:
     """The secret in the address, the cookie that replaces it, and the token of forms."""
 
-    def __init__(self, *, write: bool) -> None:
+    def __init__(self, *, write: bool, first: str = "/") -> None:
         self.write = write
+        self._first = html.escape(first)
         self.secret = secrets.token_urlsafe(24)
         self.form_token = secrets.token_urlsafe(24)
         self._cookie = secrets.token_urlsafe(24)
@@ -85,7 +87,7 @@ class Guard:
         if not _same(request.query.get("key", ""), self.secret):
             return _refused("Open the address that `cosmosservice explore` printed.")
         # Not a redirect: after a click on another site the browser would withhold the cookie.
-        response = web.Response(text=_OPENED, content_type="text/html")
+        response = web.Response(text=_OPENED.format(self._first), content_type="text/html")
         response.set_cookie(self._name, self._cookie, httponly=True, samesite="Strict", path="/")
         return response
 

@@ -47,8 +47,10 @@ class Explorer:
         *,
         write: bool = False,
         static: Static | None = None,
+        first: str = "/",
     ) -> None:
-        self.guard = guard = Guard(write=write)
+        """The browser is led to the page `first`."""
+        self.guard = guard = Guard(write=write, first=first)
         self._rendering = Rendering(write=write, static=static, token=guard.form_token)
         self.app = web.Application(
             middlewares=[guard.middleware, self._explained], client_max_size=_FORM_BYTES

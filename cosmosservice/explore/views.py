@@ -73,6 +73,7 @@ class Views(Reads):
             page = await log.page(head, after=after, before=before)
         files = self._dependants.files
         shown_turns = turns(page.entries)
+        items = (item for turn in shown_turns for item in turn.items)
         return self._rendering.page(
             "session.html",
             head=head,
@@ -80,7 +81,7 @@ class Views(Reads):
             turns=shown_turns,
             wanted=wanted,
             found=found,
-            choices=Choices.of(shown_turns, wanted),
+            choices=found.choices if found else Choices.of(items, wanted),
             files=None if files is None else with_events(await files.of_session(head.key), page),
             # Only the last page of a session changes.
             follows=not (wanted or at or page.later or head.deleted or self._rendering.static),

@@ -78,6 +78,17 @@ async def test_events_are_found_by_text_author_tool_and_error(visit, wanted, fou
     assert [int(each) for each in re.findall(r'<article id="e(\d+)"', page)] == found
     assert ("Nothing was found in 5 events." in read(page)) == (not found)
     assert ("<mark>" in page) == bool("q" in wanted and found)
+    assert re.findall(r'<option value="([^"]+)"', page) == ["cook", "user", "waiter", "fetch"]
+
+
+async def test_a_search_finds_what_is_cut_off_on_the_page(visit):
+    visitor = await visit()
+    session = await visitor.service.create_session(app_name="shop", user_id="ada")
+    response = types.FunctionResponse(name="fetch", response={"rows": ["x" * 30_000, "oolong"]})
+    for number, part in enumerate((types.Part(function_response=response), text("None.")), 1):
+        await visitor.service.append_event(session, said("waiter", part, at=float(number)))
+    page = await visitor.get("/session", **names(session), q="oolong")
+    assert re.findall(r'<article id="e(\d+)"', page) == ["1"]
 
 
 async def test_a_search_goes_further_back_on_demand(visit):

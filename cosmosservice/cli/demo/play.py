@@ -13,8 +13,9 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from cosmosservice.cli.demo.acts import Acts
+from cosmosservice.cli.demo.acts import SESSION, Acts
 from cosmosservice.cli.demo.keys import key_presses, there_are_keys
+from cosmosservice.cli.demo.script import APP, USER
 from cosmosservice.cli.demo.stage import Stage
 from cosmosservice.cli.layout import Folded
 
@@ -69,10 +70,13 @@ def _console() -> Console:
 @contextlib.asynccontextmanager
 async def _page(stage: Stage) -> AsyncIterator[str]:
     from cosmosservice.explore.dependants import Dependants
+    from cosmosservice.explore.rendering import url
     from cosmosservice.explore.server import Explorer
 
     dependants = await Dependants.on(stage.account)
-    async with Explorer(stage.sessions, stage.meter, dependants, write=True).served() as address:
+    first = url("/session", app=APP, user=USER, session=SESSION)
+    explorer = Explorer(stage.sessions, stage.meter, dependants, write=True, first=first)
+    async with explorer.served() as address:
         yield address
 
 
