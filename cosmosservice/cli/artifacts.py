@@ -22,11 +22,16 @@ def some_scope(command: Command) -> Command:
     session = click.option(
         "--session",
         "session_id",
+        metavar="ID",
         help="Id of the session. Not needed for user: names.",
         shell_complete=complete_session,
     )
-    app = click.option("--app", "app_name", help="App name, if the id is not unique.")
-    user = click.option("--user", "user_id", help="User id, if the session's id is not unique.")
+    app = click.option(
+        "--app", "app_name", metavar="APP", help="App name, if the id is not unique."
+    )
+    user = click.option(
+        "--user", "user_id", metavar="USER", help="User id, if the session's id is not unique."
+    )
     return session(app(user(uri_option(command))))
 
 

@@ -131,7 +131,9 @@ def demo(short: bool, no_browser: bool) -> None:
     type=click.IntRange(0, 65535),
     help="Port to listen on. Default: any free port.",
 )
-@click.option("--write", is_flag=True, help="Allow forking sessions and erasing users.")
+@click.option(
+    "--write", is_flag=True, help="Allow forking and editing sessions, and erasing users."
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser. Print the address only.")
 @click.option(
     "--export",
@@ -190,7 +192,7 @@ def explore(
 )
 @click.argument("source_uris", metavar="SOURCE_URI...", nargs=-1, required=True)
 @click.argument("target_uri")
-@click.option("--app", "apps", multiple=True, help="Only this app. Can be repeated.")
+@click.option("--app", "apps", metavar="APP", multiple=True, help="Only this app. Can be repeated.")
 @click.option("--dry-run", is_flag=True, help="Read everything, write nothing.")
 @json_option
 def migrate(

@@ -68,6 +68,17 @@ class Interrupted(Problem):
     exit_code = 130
 
 
+# The method of a service that a message begins with.
+_METHOD = re.compile(r"(?:connect|[a-z]+(?:_[a-z]+)+): (?=(.))")
+
+
+def message_of(error: Exception) -> str:
+    """Without the name of a method: here somebody called a command."""
+    text = str(error)
+    found = _METHOD.match(text)
+    return text if found is None else found[1].upper() + text[found.end() + 1 :]
+
+
 class Commands(click.Group):
     """Turns the package's exceptions into messages."""
 
@@ -75,14 +86,14 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except ConfigurationError as error:
-            problem: Problem = UsageProblem(str(error))
+            problem: Problem = UsageProblem(message_of(error))
         except (
             CosmosServiceError,
             AlreadyExistsError,
             SessionNotFoundError,
             StaleSessionError,
         ) as error:
-            problem = Problem(str(error))
+            problem = Problem(message_of(error))
         except KeyboardInterrupt:
             problem = Interrupted("Interrupted.")
         raise problem

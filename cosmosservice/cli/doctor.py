@@ -15,6 +15,7 @@ from cosmosservice.account.failures import NotFound
 from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.settings import Settings
 from cosmosservice.cli import versions
+from cosmosservice.cli.console import message_of
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.errors import (
     AuthenticationError,
@@ -55,7 +56,8 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     try:
         connection = await Connection.open(settings, options, stopwatch)
     except CosmosServiceError as error:
-        yield Finding("fail", "connection", str(error), _connection_advice(settings, error))
+        found = message_of(error)
+        yield Finding("fail", "connection", found, _connection_advice(settings, error))
         return
     try:
         yield Finding("ok", "connection", "the account answers")
@@ -185,8 +187,14 @@ async def _containers(
 
 def _missing(settings: Settings, name: str, error: CosmosServiceError) -> tuple[str, str]:
     """What is missing, and what to do."""
-    if settings.embedded_path is None or not isinstance(error, ContainerMismatchError):
-        return str(error), "Run `cosmosservice init`, or deploy/."
+    if not isinstance(error, ContainerMismatchError):
+        return message_of(error), ""
+    if settings.embedded_path is None:
+        return (
+            f"there is none in database {settings.database!r}, or this identity may not see it",
+            "Create them with `cosmosservice init` or the Bicep file in deploy/. An identity of"
+            " Entra ID cannot create them through the data plane.",
+        )
     return (
         f"the file has no container {name!r} yet",
         "The services create their containers at the first use. `cosmosservice init` does it now.",
@@ -201,9 +209,9 @@ async def _access(container: Container, settings: Settings) -> Finding:
     except NotFound:
         pass
     except AuthenticationError as error:
-        return Finding("fail", check, str(error), _connection_advice(settings, error))
+        return Finding("fail", check, message_of(error), _connection_advice(settings, error))
     except CosmosServiceError as error:
-        return Finding("fail", check, str(error))
+        return Finding("fail", check, message_of(error))
     return Finding("ok", check, "may read and write")
 
 
@@ -223,7 +231,7 @@ async def _blobs(settings: Settings, where: str) -> Finding:
         return Finding(
             "fail",
             check,
-            str(error),
+            message_of(error),
             "Check COSMOSDB_ARTIFACT_BLOBS; the identity needs Storage Blob Data Contributor on"
             " the container (deploy/storage.bicep).",
         )
@@ -238,7 +246,7 @@ async def _latency(container: Container, settings: Settings, stopwatch: _Stopwat
         except NotFound:
             continue
         except CosmosServiceError as error:
-            return Finding("fail", "latency", str(error))
+            return Finding("fail", "latency", message_of(error))
     median = statistics.median(stopwatch.seconds)
     found = f"{median * 1000:.1f} ms for a point read (median of {PROBES})"
     if median > FAR_AWAY and settings.embedded_path is None:

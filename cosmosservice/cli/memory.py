@@ -24,8 +24,8 @@ from cosmosservice.cli.console import (
 
 def one_user(command: Command) -> Command:
     """--app and --user, and --uri."""
-    app = click.option("--app", "app_name", required=True, help="Name of the app.")
-    user = click.option("--user", "user_id", required=True, help="Id of the user.")
+    app = click.option("--app", "app_name", metavar="APP", required=True, help="Name of the app.")
+    user = click.option("--user", "user_id", metavar="USER", required=True, help="Id of the user.")
     return app(user(uri_option(command)))
 
 
@@ -34,10 +34,10 @@ def user_or_session(help_: str) -> Callable[[Command], Command]:
 
     def decorated(command: Command) -> Command:
         session = click.option(
-            "--session", "session_id", help=help_, shell_complete=complete_session
+            "--session", "session_id", metavar="ID", help=help_, shell_complete=complete_session
         )
-        app = click.option("--app", "app_name", help="Name of the app.")
-        user = click.option("--user", "user_id", help="Id of the user.")
+        app = click.option("--app", "app_name", metavar="APP", help="Name of the app.")
+        user = click.option("--user", "user_id", metavar="USER", help="Id of the user.")
         return app(user(session(uri_option(command))))
 
     return decorated
@@ -140,11 +140,14 @@ def forget(
 
 
 @memory.command(epilog=example("memory follow --app greeter"))
-@click.option("--app", "app_name", help="Name of the app. Not needed for a --session.")
-@click.option("--user", "user_id", help="Only this user.")
+@click.option(
+    "--app", "app_name", metavar="APP", help="Name of the app. Not needed for a --session."
+)
+@click.option("--user", "user_id", metavar="USER", help="Only this user.")
 @click.option(
     "--session",
     "session_id",
+    metavar="ID",
     help="Only this session. Its id is enough if it is unique.",
     shell_complete=complete_session,
 )
@@ -183,8 +186,8 @@ def follow(
 
 
 @memory.command(epilog=example("memory embed --embedder my_agent.embedding:embed"))
-@click.option("--app", "app_name", help="Only this app. Needs --user.")
-@click.option("--user", "user_id", help="Only this user. Needs --app.")
+@click.option("--app", "app_name", metavar="APP", help="Only this app. Needs --user.")
+@click.option("--user", "user_id", metavar="USER", help="Only this user. Needs --app.")
 @click.option(
     "--embedder",
     required=True,

@@ -13,7 +13,7 @@ from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSess
 from cosmosservice.account.container import Document
 from cosmosservice.cli import archive, archived
 from cosmosservice.cli.archived import ARTIFACTS, DELETED, MEMORIES, Chosen, Memory, Version
-from cosmosservice.cli.console import bar, counted, err
+from cosmosservice.cli.console import Problem, bar, counted, err
 from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
 from cosmosservice.cli.reports import TO_COPY, Copies
 from cosmosservice.cli.session_work import service_of
@@ -65,6 +65,11 @@ class Export:
             also.append(counted(self._others["memory"], "memory", "memories"))
         if ARTIFACTS in self._also:
             also.append(counted(self._others["artifact"], "version") + " of artifacts")
+        if session_id is not None and not self.written and not self._others:
+            raise Problem(
+                f"There is no session {session_id!r}. `cosmosservice sessions list` shows those"
+                " that are there."
+            )
         err.print(f"{', '.join([counted(self.written, 'session'), *also])} written.")
 
     async def _apps(self, service: CosmosSessionService, uri: str | None) -> list[str]:

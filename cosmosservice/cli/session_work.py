@@ -141,8 +141,11 @@ async def list_sessions(
                 deleted=deleted,
                 continuation=continuation,
             )
-        except ValueError as error:
-            raise Problem(str(error)) from None
+        except ValueError:
+            raise UsageProblem(
+                "--continue takes the token that the same list ended with, with the same --app,"
+                " --user and --deleted."
+            ) from None
     if as_json:
         for each in found:
             print_json(each)

@@ -23,8 +23,8 @@ from cosmosservice.cli.console import (
     uri_option,
 )
 
-some_app = click.option("--app", "app_name", help="Only this app.")
-some_user = click.option("--user", "user_id", help="Only this user.")
+some_app = click.option("--app", "app_name", metavar="APP", help="Only this app.")
+some_user = click.option("--user", "user_id", metavar="USER", help="Only this user.")
 maybe_session = click.argument(
     "session_id", metavar="[SESSION]", required=False, shell_complete=complete_session
 )
@@ -33,8 +33,12 @@ a_point = "a revision, the id of an event, or a time such as 2026-05-01T10:30."
 
 def one_session(command: Command) -> Command:
     """SESSION, with --app and --user if its id is not unique, and --uri."""
-    app = click.option("--app", "app_name", help="App name, if the id is not unique.")
-    user = click.option("--user", "user_id", help="User id, if the session's id is not unique.")
+    app = click.option(
+        "--app", "app_name", metavar="APP", help="App name, if the id is not unique."
+    )
+    user = click.option(
+        "--user", "user_id", metavar="USER", help="User id, if the session's id is not unique."
+    )
     session = click.argument("session_id", metavar="SESSION", shell_complete=complete_session)
     return app(user(session(uri_option(command))))
 
@@ -111,9 +115,17 @@ def diff(uri: str | None, first: str, second: str, as_json: bool, **name: Any) -
 @one_session
 @click.option("--at", metavar="POINT", help=f"Copy the history up to {a_point}")
 @click.option(
-    "--new-session", "new_session_id", help="Id of the new session. Default: a generated one."
+    "--new-session",
+    "new_session_id",
+    metavar="ID",
+    help="Id of the new session. Default: a generated one.",
 )
-@click.option("--new-user", "new_user_id", help="User of the new session. Default: the same user.")
+@click.option(
+    "--new-user",
+    "new_user_id",
+    metavar="USER",
+    help="User of the new session. Default: the same user.",
+)
 @json_option
 def fork(
     uri: str | None,
@@ -182,7 +194,13 @@ def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: 
 )
 @some_app
 @some_user
-@click.option("--session", "session_id", help="Only this session.", shell_complete=complete_session)
+@click.option(
+    "--session",
+    "session_id",
+    metavar="ID",
+    help="Only this session.",
+    shell_complete=complete_session,
+)
 @click.option(
     "-o", "--output", type=click.File("wb"), default="-", help="Output file. Default: stdout."
 )
@@ -332,7 +350,7 @@ def repair(
     """Bring session documents in line with their logs.
 
     One session, or all of them. It reports damage, and it writes: late documents, interrupted
-    deletes and purges, missing records. Readers repair what they find, so there is no need to
+    deletes and purges, missing events. Readers repair what they find, so there is no need to
     run it regularly.
     """
     from cosmosservice.cli import session_work

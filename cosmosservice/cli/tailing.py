@@ -46,8 +46,11 @@ async def tail(
                 interval=interval,
             )
             await watch.ready()
-        except ValueError as wrong:
-            raise UsageProblem(str(wrong)) from None
+        except ValueError:
+            raise UsageProblem(
+                "--since takes now, beginning, or a continuation of the same app, user or session"
+                " in this store."
+            ) from None
         screen = _Screen(as_json, several=session_id is None)
         shown: set[str] = set()
         if session_id is not None and since is None:

@@ -69,6 +69,7 @@ def test_fork_prints_the_id_of_the_new_session(command, conversation):
     assert "Tea, please" in shown.out
     assert "Here you are" not in shown.out
     again = command("sessions", "fork", *NAME, "--new-session", new)
+    assert again.err.startswith("Error: Session ")  # no word of Python
     assert again.code == 1
     assert "already exists" in again.err
     shown = json.loads(command("sessions", "fork", *NAME, "--new-user", "bob", "--json").out)

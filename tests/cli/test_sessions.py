@@ -87,8 +87,8 @@ def test_list_goes_on_where_it_ended(command):
 @pytest.mark.parametrize("token", ["x", "W10="])
 def test_list_refuses_an_invalid_continuation(command, conversation, token):
     shown = command("sessions", "list", "--continue", token)
-    assert shown.code == 1
-    assert "continuation is not one" in shown.err
+    assert shown.code == 2
+    assert "--continue takes the token" in shown.err
 
 
 def test_list_refuses_the_continuation_of_another_list(command, conversation):
@@ -96,8 +96,7 @@ def test_list_refuses_the_continuation_of_another_list(command, conversation):
     shown = command("sessions", "list", "--limit", "1")
     token = shown.err.split()[-1]
     assert (
-        "belongs to another list"
-        in command("sessions", "list", "--app", "x", "--continue", token).err
+        "with the same --app" in command("sessions", "list", "--app", "x", "--continue", token).err
     )
 
 

@@ -79,8 +79,8 @@ def test_doctor_says_of_an_account_how_containers_are_created(command, monkeypat
         monkeypatch.setenv("COSMOSDB_DATABASE", "adk")
         shown = command("doctor", "--json")
     memories = findings(shown)["container memories"]
-    assert "Bicep" in memories["found"]
-    assert memories["advice"] == "Run `cosmosservice init`, or deploy/."
+    assert memories["found"] == "there is none in database 'adk', or this identity may not see it"
+    assert memories["advice"].startswith("Create them with `cosmosservice init` or the Bicep file")
 
 
 def test_doctor_recognises_a_wrong_partition_key_and_expensive_indexing(command):

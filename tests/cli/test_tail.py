@@ -134,7 +134,7 @@ def test_tail_needs_a_session_or_an_app(command, conversation):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--since", "yesterday"], "since must be 'now', 'beginning' or the unchanged"),
+        (["--since", "yesterday"], "--since takes now, beginning, or a continuation"),
         (["--interval", "0"], "0"),
     ],
 )
