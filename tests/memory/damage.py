@@ -98,11 +98,13 @@ GOOD = {"tea before", "tea after"}
 
 
 async def fill_with_damage(emulator: Emulator) -> list[str]:
-    """Stores a user for each damage, and documents whose owner is not text. Returns the users."""
+    """Stores a user for each field, damaged in one of the ways in turn, and documents whose owner
+    is not text. Returns the users."""
+    wrong = itertools.cycle(WRONG.values())
     damages = [
-        (which, field, wrong)
+        (which, field, next(wrong))
         for which, fields in FIELDS.items()
-        for field, wrong in itertools.product(fields, WRONG.values())
+        for field in fields
         if which != "vector"
     ]
     with raw_client(emulator) as client:

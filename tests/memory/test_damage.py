@@ -48,10 +48,8 @@ async def test_every_damaged_field(which, wrong, memory, raw, caplog):
         user.damage(raw, which, field, WRONG[wrong], raw.all(owner=user.owner.key))
         caplog.clear()
         names, owner = user.names, user.owner
-        for query, session_id in itertools.product(["tea", "large word7"], [None, "s"]):
-            for _ in range(2):
-                await memory.search_memory(**names, query=query, session_id=session_id)
         for session_id in (None, "s"):
+            await memory.search_memory(**names, query="large word7", session_id=session_id)
             answer = await memory.search_memory(**names, query="tea", session_id=session_id)
             assert told(answer.memories) == GOOD, field
             listed = [each async for each in memory.iter_memories(**names, session_id=session_id)]
@@ -122,7 +120,7 @@ async def test_commands_go_on(folder):
     moved = await command(["migrate", *stores])
     assert moved.exit_code == 0, moved.output
     for store, arguments in itertools.product(stores, (["search", "tea"], ["list"])):
-        for user in users[::40]:
+        for user in users[::7]:
             names = ["--app", "app", "--user", user, "--uri", store]
             shown = await command(["memory", *arguments, *names])
             assert shown.exit_code == 0, shown.output

@@ -14,7 +14,7 @@ from cosmosservice import CosmosSessionService
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
-FORKS, THREADS = 8, 4
+FORKS, THREADS = 4, 3
 SCRIPT = """
     import asyncio, os, signal, sys, threading
     from cosmos_emulator import Emulator
