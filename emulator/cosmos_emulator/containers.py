@@ -178,8 +178,10 @@ def complete(definition: Document) -> Document:
         },
     )
     geospatial = done.setdefault("geospatialConfig", {"type": "Geography"})
-    if not isinstance(geospatial, dict) or geospatial.get("type") not in ("Geography", "Geometry"):
+    kind = geospatial.get("type") if isinstance(geospatial, dict) else None
+    if kind not in ("Geography", "Geometry"):
         raise BadRequest("The geospatial type must be 'Geography' or 'Geometry'.")
+    _check_spatial_indexes(done["indexingPolicy"].get("spatialIndexes") or [], kind)
     policy = done["conflictResolutionPolicy"]
     if not isinstance(policy, dict) or policy.get("mode") not in ("LastWriterWins", "Custom"):
         raise BadRequest("The conflict resolution mode must be 'LastWriterWins' or 'Custom'.")
@@ -208,7 +210,6 @@ def _indexing_policy(policy: Any) -> Document:
             _check_paths(done[name], name)
         _complete_paths(done)
         _check_composite_indexes(done.get("compositeIndexes") or [])
-        _check_spatial_indexes(done.get("spatialIndexes") or [])
     return done
 
 
@@ -236,7 +237,8 @@ def _check_composite_indexes(indexes: Any) -> None:
                 raise BadRequest("The order of a composite index is 'ascending' or 'descending'.")
 
 
-def _check_spatial_indexes(indexes: Any) -> None:
+def _check_spatial_indexes(indexes: Any, geospatial: str) -> None:
+    """An index of a plane needs its bounds; the globe has none."""
     if not isinstance(indexes, list):
         raise BadRequest("The spatial indexes must be a list.")
     for entry in indexes:
@@ -247,6 +249,11 @@ def _check_spatial_indexes(indexes: Any) -> None:
         types = entry.get("types") or []
         if not isinstance(types, list) or {str(kind).lower() for kind in types} - _SPATIAL_TYPES:
             raise BadRequest(f"The spatial index of '{path}' has an unknown type.")
+        if ("boundingBox" in entry) != (geospatial == "Geometry"):
+            raise BadRequest(
+                f"The spatial index of '{path}' needs a boundingBox if the geospatial type is "
+                f"Geometry, and takes none if it is Geography. It is {geospatial}."
+            )
 
 
 def _check_paths(entries: Any, name: str) -> None:

@@ -78,7 +78,7 @@ class CosmosError(Exception):
         return Response(self.status, headers, json.dumps(self.body(activity_id)).encode())
 
     def body(self, activity_id: str) -> dict[str, Any]:
-        errors = json.dumps(self.details(), ensure_ascii=False)
+        errors = json.dumps(self.details(), ensure_ascii=False, separators=(",", ":"))
         return {
             "code": CODES.get(self.status, "Error"),
             "message": f"Message: {errors}\r\nActivityId: {activity_id}, cosmos_emulator",

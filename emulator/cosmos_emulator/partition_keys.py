@@ -74,9 +74,12 @@ class PartitionKeys:
 
 def _parts(path: str) -> tuple[str, ...]:
     """A path names one property; a name with a space must be quoted."""
-    parts = path_parts(path)
     plain = '"' not in path and "'" not in path
-    if (plain and any(mark.isspace() for mark in path)) or {"?", "*", "[]"} & set(parts):
+    try:
+        parts = path_parts(path)
+    except BadRequest:
+        parts = ()
+    if not parts or (plain and any(map(str.isspace, path))) or {"?", "*", "[]"} & set(parts):
         raise BadRequest(
             f"The partition key component definition path '{path[:100]}' could not be accepted, "
             "failed near position '1'. Partition key paths must contain only valid characters and "

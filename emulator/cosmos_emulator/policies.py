@@ -18,6 +18,7 @@ VECTOR_INDEXES = {"flat": 505, "quantizedFlat": 4096, "diskANN": 4096}
 MAX_DIMENSIONS = 4096
 # Bounds of the options of quantized indexes.
 _BOUNDS = {"quantizationByteSize": (1, 256), "indexingSearchListSize": (25, 500)}
+_ENGLISH_BY_NUMBER = "1033"  # its number in Windows is taken too
 MAX_COMPUTED = 20
 _RESERVED = {"id", "ttl", "_lsn", *SYSTEM_PROPERTIES}
 
@@ -98,8 +99,7 @@ def _vector_indexes(indexes: list[Document], embeddings: dict[tuple[str, ...], D
         path = _path(entry, "vector index")
         if path not in embeddings:
             raise BadRequest(
-                f"The path '{entry['path']}' of the vector index is not in the container's "
-                "vector embedding policy."
+                f"Vector Indexing Policy's path::{entry['path']} not matching in Embedding's path."
             )
         kind = _one_of(entry, "type", tuple(VECTOR_INDEXES))
         dimensions, most = embeddings[path]["dimensions"], VECTOR_INDEXES[kind]
@@ -137,7 +137,7 @@ def _full_text_policy(definition: Document) -> set[tuple[str, ...]]:
 
 
 def _language(value: Any) -> None:
-    if value is not None and str(value).lower() not in LANGUAGES:
+    if value is not None and str(value).lower() not in (*LANGUAGES, _ENGLISH_BY_NUMBER):
         raise BadRequest(
             f"The Full Text Policy contains an unsupported language {value}. Supported languages "
             f"are: {', '.join(LANGUAGES)}."

@@ -148,6 +148,15 @@ DEFINITIONS = {
     "spatial index: type": {
         "indexingPolicy": {"spatialIndexes": [{"path": "/l/*", "types": ["Circle"]}]}
     },
+    "spatial index: geometry without bounds": {
+        "indexingPolicy": {"spatialIndexes": [{"path": "/l/*", "types": ["Point"]}]},
+        "geospatialConfig": {"type": "Geometry"},
+    },
+    "spatial index: geography with bounds": {
+        "indexingPolicy": {
+            "spatialIndexes": [{"path": "/l/*", "types": ["Point"], "boundingBox": {"xmin": 0}}]
+        }
+    },
     "geospatial type": {"geospatialConfig": {"type": "Flat"}},
     "conflict resolution mode": {"conflictResolutionPolicy": {"mode": "FirstWriterWins"}},
     "index path without an end": {"indexingPolicy": {"includedPaths": [{"path": "/a"}]}},
