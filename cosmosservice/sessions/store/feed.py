@@ -93,7 +93,8 @@ class Feed:
             documents, found = await self._changes(request)
             ranges = [first.moved(each.range) for each in found]
             if documents:
-                page = _Page(continuation.container, first, ranges, rest, documents)
+                others = Continuation(continuation.container, tuple(rest))
+                page = _Page(first, ranges, others, documents)
                 return await self._reported(scope, page, reported)
             waiting = rest + [each.at_end() for each in ranges]
         return FeedPage([], Continuation(continuation.container, tuple(waiting)), at_end=True)
@@ -124,7 +125,7 @@ class Feed:
         nothing = RangeContinuation("", "", None, began, began)
         ranges = [nothing.moved(each.range) for each in found]
         if documents:
-            page = _Page(found[0].container, nothing, ranges, [], documents)
+            page = _Page(nothing, ranges, Continuation(found[0].container, ()), documents)
             return await self._reported(scope, page, reported)
         return FeedPage([], Continuation(found[0].container, tuple(ranges)), at_end=True)
 
@@ -221,15 +222,14 @@ class _Page:
 
     def __init__(
         self,
-        container: str,
         before: RangeContinuation,
         ranges: list[RangeContinuation],
-        rest: list[RangeContinuation],
+        others: Continuation,
         documents: list[Document],
     ) -> None:
-        *others, current = ranges
-        self._container = container
-        self._others = [*rest, *others]
+        *split, current = ranges
+        self._container = others.container
+        self._others = [*others.ranges, *split]
         self._end = current
         self._newest = before.newest
         self.begin = current._replace(token=before.token)
