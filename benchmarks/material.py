@@ -25,10 +25,10 @@ def event(size: int = KB, *, state: dict[str, Any] | None = None, at: float | No
     )
     assert made.content is not None
     assert made.content.parts is not None
-    room = size - len(made.model_dump_json(exclude_none=True))
+    left = size - len(made.model_dump_json(exclude_none=True))
     made.content.parts[0].text = (
-        "the quick brown fox jumps over the lazy dog " * (room // 44 + 1)
-    )[: max(room, 0)]
+        "the quick brown fox jumps over the lazy dog " * (left // 44 + 1)
+    )[: max(left, 0)]
     return made
 
 

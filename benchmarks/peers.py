@@ -23,7 +23,7 @@ class Peer:
     """A session service, and the port of its proxy, if any."""
 
     label: str
-    store = ""  # the place where sessions are kept, if several peers share it
+    store = ""  # where sessions are kept, if several peers share it
     service: BaseSessionService
 
     def __init__(self, label: str, port: int | None = None) -> None:

@@ -41,12 +41,12 @@ RUNS = ((1, 1), (3, 1), (10, 1), (3, 3), (10, 10))
 PLOT = Path(__file__).parent.parent / "docs" / "benchmarks" / "simulation.svg"
 COLOURS = ("#2563eb", "#d97706", "#dc2626")
 
-Place = tuple[str, int]  # a container, and one of its physical partitions
+Where = tuple[str, int]  # a container, and one of its physical partitions
 
 
 class Request(NamedTuple):
     turn: Turn
-    place: Place
+    where: Where
     charge: float
     sent: float
     refused: int = 0
@@ -55,10 +55,10 @@ class Request(NamedTuple):
 class Turn:
     """A get, the appends one after the other, and the session document in the background."""
 
-    def __init__(self, charges: Charges, app: Place, user: Place, session: Place) -> None:
+    def __init__(self, charges: Charges, app: Where, user: Where, session: Where) -> None:
         reads = [(app, charges.read), (user, charges.read), (user, charges.read)]
         append = (THINKS, [(session, charges.create)])
-        self.steps: list[tuple[float, list[tuple[Place, float]]]] = [
+        self.steps: list[tuple[float, list[tuple[Where, float]]]] = [
             (0.0, [*reads, (session, charges.query)]),
             *[append] * EVENTS_OF_A_TURN,
             (QUIET, [(user, charges.replace)]),
@@ -74,8 +74,8 @@ class Turn:
     def next_step(self, now: float) -> Iterator[Request]:
         pause, requests = self.steps.pop(0)
         self.under_way = len(requests)
-        for place, charge in requests:
-            yield Request(self, place, charge, now + pause)
+        for where, charge in requests:
+            yield Request(self, where, charge, now + pause)
 
 
 @dataclass
@@ -84,23 +84,23 @@ class Outcome:
 
     load: int
     throughput: int
-    app: Place  # where the app document is
+    app: Where  # where the app document is
     count: dict[str, int]  # physical partitions of each container
     served: int = 0
     turns: int = 0
     failed: int = 0  # turns
-    refused: Counter[Place] = field(default_factory=Counter)
-    used: dict[Place, float] = field(default_factory=dict)
-    first: tuple[float, Place] | None = None
+    refused: Counter[Where] = field(default_factory=Counter)
+    used: dict[Where, float] = field(default_factory=dict)
+    first: tuple[float, Where] | None = None
     waits: list[float] = field(default_factory=list)  # of served requests
     waiting: Counter[int] = field(default_factory=Counter)  # requests in each second
 
     def wait(self, part: float) -> float:
         return sorted(self.waits)[int(part * (len(self.waits) - 1))]
 
-    def named(self, place: Place) -> str:
-        name = f"{place[0]} {place[1] + 1} of {self.count[place[0]]}"
-        return f"{name}, with the app document" if place == self.app else name
+    def named(self, where: Where) -> str:
+        name = f"{where[0]} {where[1] + 1} of {self.count[where[0]]}"
+        return f"{name}, with the app document" if where == self.app else name
 
 
 def simulate(charges: Charges, load: int, throughput: int, seed: int = 1) -> Outcome:
@@ -113,7 +113,7 @@ def simulate(charges: Charges, load: int, throughput: int, seed: int = 1) -> Out
         for number in range(count[name])
     }
 
-    def somewhere(name: str) -> Place:
+    def somewhere(name: str) -> Where:
         return name, chance.randrange(count[name])
 
     outcome = Outcome(load, throughput, somewhere("sessions"), count)
@@ -131,19 +131,19 @@ def simulate(charges: Charges, load: int, throughput: int, seed: int = 1) -> Out
         send(turn.next_step(begins))
     while queue:
         now, _, request = heapq.heappop(queue)
-        partition, turn = partitions[request.place], request.turn
+        partition, turn = partitions[request.where], request.turn
         wait = partition.wait(now)
         if not wait:
             partition.used += request.charge
             outcome.served += 1
             outcome.waits.append(now - request.sent)
             if now < SECONDS:
-                outcome.used[request.place] += request.charge * SAMPLE
+                outcome.used[request.where] += request.charge * SAMPLE
             if turn.answered():
                 send(turn.next_step(now + ROUND_TRIP))
             continue
-        outcome.refused[request.place] += 1
-        outcome.first = outcome.first or (now, request.place)
+        outcome.refused[request.where] += 1
+        outcome.first = outcome.first or (now, request.where)
         if request.refused == REFUSALS:
             outcome.failed += not turn.failed
             turn.failed = True
@@ -194,10 +194,10 @@ def describe(each: Outcome) -> None:
         print(f"  first: {each.named(each.first[1])}, after {each.first[0]:.1f} s")
     print(f"  most that wait in one second: {max(each.waiting.values(), default=0) * SAMPLE:,}")
     print(f"  served after: p50 {each.wait(0.5):.2f} s, p99 {each.wait(0.99):.2f} s")
-    for place, units in sorted(each.used.items(), key=lambda pair: -pair[1])[:3]:
-        share = PROVISIONED[place[0]] * each.throughput / each.count[place[0]]
+    for where, units in sorted(each.used.items(), key=lambda pair: -pair[1])[:3]:
+        share = PROVISIONED[where[0]] * each.throughput / each.count[where[0]]
         rate = units / SECONDS
-        print(f"  {each.named(place)}: {rate:,.0f} RU/s, {rate / share:.0%} of its share")
+        print(f"  {each.named(where)}: {rate:,.0f} RU/s, {rate / share:.0%} of its share")
 
 
 def main() -> None:

@@ -70,13 +70,13 @@ class Stand:
 
     async def peer(self, label: str, round_trip: float = ROUND_TRIP) -> Peer:
         """The peer with that name. If it is reached over the network, with this round trip."""
-        place = (label, 0 if label in LOCAL else round_trip)
-        if place not in self.opened:
+        key = (label, 0 if label in LOCAL else round_trip)
+        if key not in self.opened:
             peer = await self.build(label, round_trip)
             await peer.open()
             self.stack.push_async_callback(peer.close)
-            self.opened[place] = peer
-        return self.opened[place]
+            self.opened[key] = peer
+        return self.opened[key]
 
     async def build(self, label: str, round_trip: float) -> Peer:
         if label == IN_MEMORY:
@@ -102,8 +102,8 @@ class Stand:
 
     async def bare(self, label: str, round_trip: float = ROUND_TRIP) -> Bare:
         """The bare SDK, with this round trip to the emulator."""
-        place = (label, round_trip)
-        if place not in self.bares:
+        key = (label, round_trip)
+        if key not in self.bares:
             if label == BARE_IN_PROCESS:  # on the service's own emulator
                 peer = await self.peer(IN_PROCESS, round_trip)
                 assert isinstance(peer, InProcess)
@@ -113,8 +113,8 @@ class Stand:
                 bare = Bare(over_http(port, as_it_comes=label == BARE_AS_IT_COMES), port)
             await bare.open()
             self.stack.push_async_callback(bare.close)
-            self.bares[place] = bare
-        return self.bares[place]
+            self.bares[key] = bare
+        return self.bares[key]
 
     async def session(self, peer: Peer, length: int) -> str:
         """A new session with this many events of 1 KB."""
@@ -124,10 +124,10 @@ class Stand:
 
     async def past(self, peer: Peer, length: int) -> str:
         """A session of that length to read from. All callers share it."""
-        place = (peer.store or f"{peer.label} {peer.port}", length)
-        if place not in self.pasts:
-            self.pasts[place] = await self.session(peer, length)
-        return self.pasts[place]
+        key = (peer.store or f"{peer.label} {peer.port}", length)
+        if key not in self.pasts:
+            self.pasts[key] = await self.session(peer, length)
+        return self.pasts[key]
 
     async def event_document(self) -> dict[str, Any]:
         """The document that the service stores for an event of 1 KB."""

@@ -72,10 +72,10 @@ def _longmemeval_user(number: int, data: dict[str, Any]) -> User:
     evidence: set[str] = set()
     for at, turns in enumerate(data["haystack_sessions"]):
         named = [
-            (f"{at}:{place}", turn["role"], turn["content"]) for place, turn in enumerate(turns)
+            (f"{at}:{index}", turn["role"], turn["content"]) for index, turn in enumerate(turns)
         ]
         user.sessions.append(_session(user, at, named))
-        evidence |= {f"{at}:{place}" for place, turn in enumerate(turns) if turn.get("has_answer")}
+        evidence |= {f"{at}:{index}" for index, turn in enumerate(turns) if turn.get("has_answer")}
     if evidence:
         ids = frozenset(f"{user.user_id}/{each}" for each in evidence)
         category = data["question_type"]
@@ -89,12 +89,12 @@ def _session(user: User, number: int, turns: Iterable[tuple[str, str, str]]) -> 
         Event(
             id=f"{user.user_id}/{name}",
             author=author,
-            timestamp=BEGINNING + number * 86_400.0 + 30.0 * place,
+            timestamp=BEGINNING + number * 86_400.0 + 30.0 * index,
             content=types.Content(
                 role="user" if author == "user" else "model", parts=[types.Part(text=text)]
             ),
         )
-        for place, (name, author, text) in enumerate(turns)
+        for index, (name, author, text) in enumerate(turns)
         if text.strip()
     ]
     session_id = f"{user.user_id}-{number}"

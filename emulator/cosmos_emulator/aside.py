@@ -55,22 +55,22 @@ class Aside:
 
     def run(self, request: Request, handle: Callable[[], Response]) -> Response:
         """In the thread of the caller, who does not leave."""
-        return _Guest(self, threading.Event()).answer(request, handle)
+        return _LongQuery(self, threading.Event()).answer(request, handle)
 
     async def run_in_thread(self, request: Request, handle: Callable[[], Response]) -> Response:
         """In a thread; the query is given up if the caller is cancelled."""
         left = threading.Event()
         try:
-            return await _in_thread(partial(_Guest(self, left).answer, request, handle))
+            return await _in_thread(partial(_LongQuery(self, left).answer, request, handle))
         finally:
             left.set()
 
 
-class _Guest:
+class _LongQuery:
     """One query that takes long."""
 
-    def __init__(self, host: Aside, left: threading.Event) -> None:
-        self._host = host
+    def __init__(self, owner: Aside, left: threading.Event) -> None:
+        self._owner = owner
         self._left = left
         self._awaited: Callable[[], bool] = lambda: True
         self._slice_began = 0.0
@@ -88,8 +88,8 @@ class _Guest:
     def _rest(self) -> bool:
         now = time.monotonic()
         if now - self._slice_began >= _SLICE:
-            met = now - self._host.met < _PAUSE
-            if met or _turns.guests > 1:
+            met = now - self._owner.met < _PAUSE
+            if met or _turns.queries > 1:
                 _turns.pass_on(_PAUSE if met else 0)
             self._slice_began = time.monotonic()
         return not self._left.is_set() and self._awaited()
@@ -99,15 +99,15 @@ class _Turns:
     """Of all long queries in this process one works at a time."""
 
     def __init__(self) -> None:
-        self.guests = 0
+        self.queries = 0
         self._turn = threading.Lock()
         self._counting = threading.Lock()
         self.usual = 0.0
 
     def enter(self) -> None:
         with self._counting:
-            self.guests += 1
-            if self.guests == 1:
+            self.queries += 1
+            if self.queries == 1:
                 self.usual = sys.getswitchinterval()
                 sys.setswitchinterval(_SWITCHING)
         self._turn.acquire()
@@ -115,8 +115,8 @@ class _Turns:
     def leave(self) -> None:
         self._turn.release()
         with self._counting:
-            self.guests -= 1
-            if not self.guests:
+            self.queries -= 1
+            if not self.queries:
                 sys.setswitchinterval(self.usual)
 
     def pass_on(self, seconds: float) -> None:
@@ -133,7 +133,7 @@ _turns = _Turns()
 def _begin_anew() -> None:
     """In a forked child, which has none of the threads."""
     global _turns
-    if _turns.guests:
+    if _turns.queries:
         sys.setswitchinterval(_turns.usual)
     _turns = _Turns()
 
@@ -149,17 +149,17 @@ async def _in_thread(work: Callable[[], Response]) -> Response:
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Response] = loop.create_future()
 
-    def settle(how: Callable[[Any], None], result: Any) -> None:
+    def finish(how: Callable[[Any], None], result: Any) -> None:
         if not answer.done():
             how(result)
 
     def body() -> None:
         try:
-            settled: tuple[Any, Any] = answer.set_result, work()
+            outcome: tuple[Any, Any] = answer.set_result, work()
         except BaseException as error:
-            settled = answer.set_exception, error
+            outcome = answer.set_exception, error
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, *settled)
+            loop.call_soon_threadsafe(finish, *outcome)
 
     threading.Thread(target=body, name="emulator-query", daemon=True).start()
     return await answer

@@ -93,7 +93,7 @@ class Gateway:
             refusal = BadRequest("The request is nested too deeply.")
             response = refusal.response(activity_id)
         if meter is not None:
-            meter.settle(response)
+            meter.charge(response)
         headers = response.headers
         headers["content-location"] = (endpoint or self._endpoint) + request.path.strip("/")
         headers["x-ms-activity-id"] = activity_id

@@ -93,7 +93,7 @@ class Meter:
         self._provision = provision
         self._partitions = partitions
 
-    def settle(self, response: Response) -> None:
+    def charge(self, response: Response) -> None:
         self._owner.take(self._provision, self._partitions, response.charge)
         if self._provision.autoscale:
             response.headers[SCALED_HEADER] = str(self._provision.scaled())
