@@ -32,14 +32,14 @@ def kinds(found):
 
 
 def test_it_tells_of_every_version_and_of_deletes_in_order(container):
-    nothing, place = changes(container)
+    nothing, token = changes(container)
     assert nothing == []
     container.create_item(item("a", n=1))
     container.upsert_item(item("a", n=2))
     container.patch_item("a", "x", [{"op": "set", "path": "/n", "value": 3}])
     container.delete_item("a", "x")
     container.create_item(item("a", n=4))
-    found, place = changes(container, continuation=place)
+    found, token = changes(container, continuation=token)
     assert kinds(found) == ["create", "replace", "replace", "delete", "create"]
     assert [change["current"].get("n") for change in found] == [1, 2, 3, None, 4]
     deleted = found[3]
@@ -50,15 +50,15 @@ def test_it_tells_of_every_version_and_of_deletes_in_order(container):
     lsns = [change["metadata"]["lsn"] for change in found]
     assert lsns == sorted(set(lsns))
     assert deleted["metadata"]["previousImageLSN"] == lsns[2]
-    assert changes(container, continuation=place)[0] == []
+    assert changes(container, continuation=token)[0] == []
 
 
 def test_it_comes_in_pages_and_by_partition(container):
-    _, place = changes(container)
+    _, token = changes(container)
     for n in range(7):
         container.create_item(item(str(n), key=f"key {n % 2}"))
     pages = container.query_items_change_feed(
-        mode=MODE, continuation=place, max_item_count=3
+        mode=MODE, continuation=token, max_item_count=3
     ).by_page()
     assert [len(list(page)) for page in pages] == [3, 3, 1]
     _, here = changes(container, partition_key="key 1")
@@ -69,32 +69,32 @@ def test_it_comes_in_pages_and_by_partition(container):
 
 
 def test_what_a_failed_batch_did_is_not_told(container):
-    _, place = changes(container)
+    _, token = changes(container)
     with pytest.raises(exceptions.CosmosBatchOperationError):
         container.execute_item_batch(
             [("create", (item("a"),)), ("create", (item("a"),))], partition_key="x"
         )
-    assert changes(container, continuation=place)[0] == []
+    assert changes(container, continuation=token)[0] == []
 
 
 def test_items_that_expire_are_told_as_such(emulator, container):
-    _, place = changes(container)
+    _, token = changes(container)
     container.create_item(item("a", ttl=5))
     emulator.clock.advance(6)
-    found, _ = changes(container, continuation=place)
+    found, _ = changes(container, continuation=token)
     assert kinds(found) == ["create", "delete"]
     assert found[1]["metadata"]["timeToLiveExpired"] is True
 
 
 def test_a_continuation_older_than_the_retention_is_refused(emulator, container):
-    _, place = changes(container)
+    _, token = changes(container)
     container.create_item(item("a"))
     emulator.clock.advance(9 * 60)
-    found, here = changes(container, continuation=place)
+    found, here = changes(container, continuation=token)
     assert kinds(found) == ["create"]
     emulator.clock.advance(2 * 60)
     with pytest.raises(exceptions.CosmosHttpResponseError, match="retention period"):
-        changes(container, continuation=place)
+        changes(container, continuation=token)
     container.create_item(item("b"))
     assert kinds(changes(container, continuation=here)[0]) == ["create"]
 

@@ -30,9 +30,9 @@ async def test_from_now_only_what_comes_later(container):
     await put(container, "a")
     feed = container.query_items_change_feed(start_time="Now")
     assert [row async for row in feed] == []
-    place = container.client_connection.last_response_headers["etag"]
+    token = container.client_connection.last_response_headers["etag"]
     await put(container, "b")
-    assert await changes(container, continuation=place) == ["b"]
+    assert await changes(container, continuation=token) == ["b"]
 
 
 async def test_a_partition_has_a_feed_of_its_own(container):
@@ -46,9 +46,9 @@ async def test_a_feed_goes_on_page_by_page_from_where_it_was_left(container):
     feed = container.query_items_change_feed(start_time="Beginning", max_item_count=2)
     pages = feed.by_page()
     first = [row["id"] async for row in await pages.__anext__()]
-    place = container.client_connection.last_response_headers["etag"]
+    token = container.client_connection.last_response_headers["etag"]
     assert first == ["a", "b"]
-    rest = await changes(container, continuation=place, max_item_count=2)
+    rest = await changes(container, continuation=token, max_item_count=2)
     assert rest == ["c", "d", "e"]
 
 

@@ -374,21 +374,21 @@ async def test_a_replica_shows_exactly_the_state_at_which_it_was_held(
         if step == held_after:
             world.replicas.hold()
             frozen = dict(model)
-        place = (str(chance.randrange(6)), f"key {chance.randrange(3)}")
-        document = {"id": place[0], "pk": place[1], "n": step}
+        where = (str(chance.randrange(6)), f"key {chance.randrange(3)}")
+        document = {"id": where[0], "pk": where[1], "n": step}
         kind = chance.choice(["upsert", "delete", "batch"])
         if kind == "upsert":
             await writer.upsert_item(document)
-            model[place] = step
+            model[where] = step
         elif kind == "batch":
             # Twice in one transaction: no reader may ever see the state in between.
             operations = [("upsert", ({**document, "n": -1},)), ("upsert", (document,))]
-            await writer.execute_item_batch(operations, place[1])
-            model[place] = step
-        elif model.pop(place, None) is not None:
-            await writer.delete_item(*place)
-    for place in {*model, *frozen}:
-        assert await read(reader, *place) == frozen.get(place)
+            await writer.execute_item_batch(operations, where[1])
+            model[where] = step
+        elif model.pop(where, None) is not None:
+            await writer.delete_item(*where)
+    for where in {*model, *frozen}:
+        assert await read(reader, *where) == frozen.get(where)
     assert await queried(reader) == sorted(frozen.values())
     assert sorted(await fed(reader)) == sorted(frozen.values())
     world.replicas.release()
@@ -432,11 +432,11 @@ async def test_a_change_feed_does_not_go_back_when_it_reads_an_older_replica(wor
     world.replicas.hold()
     await writer.create_item({"id": "b", "pk": "x", "n": 2})
     assert await fed(writer) == [1, 2]
-    place = writer.client_connection.last_response_headers["etag"]
-    assert [row async for row in reader.query_items_change_feed(continuation=place)] == []
-    place = reader.client_connection.last_response_headers["etag"]
+    token = writer.client_connection.last_response_headers["etag"]
+    assert [row async for row in reader.query_items_change_feed(continuation=token)] == []
+    token = reader.client_connection.last_response_headers["etag"]
     world.replicas.release()
-    assert [row async for row in reader.query_items_change_feed(continuation=place)] == []
+    assert [row async for row in reader.query_items_change_feed(continuation=token)] == []
 
 
 async def test_the_log_shows_the_lsn_that_a_read_saw(world):

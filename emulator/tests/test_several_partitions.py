@@ -154,12 +154,12 @@ def test_a_plain_query_goes_through_the_ranges_page_by_page(both):
 
 def test_an_invalid_continuation_is_refused(both):
     whole = {"min": "", "max": "FF"}
-    places = [[], {"range": whole}, {"token": 1, "range": whole}, {"token": "x", "range": whole}]
-    places += [{"token": None, "range": {"min": "FF", "max": ""}}, 4, None]
-    for place in ("9:", "x", *(json.dumps(place) for place in places)):
+    tokens = [[], {"range": whole}, {"token": 1, "range": whole}, {"token": "x", "range": whole}]
+    tokens += [{"token": None, "range": {"min": "FF", "max": ""}}, 4, None]
+    for token in ("9:", "x", *(json.dumps(token) for token in tokens)):
         found = both[1][1].query_items("SELECT * FROM c", enable_cross_partition_query=True)
         with pytest.raises(CosmosHttpResponseError, match="Invalid Continuation Token"):
-            next(found.by_page(place))
+            next(found.by_page(token))
 
 
 def test_a_continuation_is_json_and_goes_on_in_the_ranges_that_a_split_made():
@@ -168,9 +168,9 @@ def test_a_continuation_is_json_and_goes_on_in_the_ranges_that_a_split_made():
         for n in range(30):
             create(emulator, {"id": str(n), "pk": str(n)})
         body = json.dumps({"query": "SELECT VALUE c.id FROM c"}).encode()
-        found, place, forms = [], None, []
-        while place or not found:
-            headers = {"x_ms_continuation": place} if place else {}
+        found, token, forms = [], None, []
+        while token or not found:
+            headers = {"x_ms_continuation": token} if token else {}
             request = signed(
                 emulator.key,
                 "POST",
@@ -183,9 +183,9 @@ def test_a_continuation_is_json_and_goes_on_in_the_ranges_that_a_split_made():
             )
             response = emulator.exchange(request)
             found += json.loads(response.body)["Documents"]
-            place = response.headers.get("x-ms-continuation")
+            token = response.headers.get("x-ms-continuation")
             if len(forms) < 2:
-                forms.append(type(json.loads(place)))
+                forms.append(type(json.loads(token)))
                 emulator.split("c")
         assert forms == [dict, list]
         assert sorted(map(int, found)) == list(range(30))

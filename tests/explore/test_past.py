@@ -13,7 +13,7 @@ from cosmosservice.explore.session_log import SessionLog
 from cosmosservice.sessions.store.keys import SessionKey
 from tests.support.adk import event
 
-PLACE = {"app_name": "shop", "user_id": "ada", "session_id": "long"}
+WHO = {"app_name": "shop", "user_id": "ada", "session_id": "long"}
 KEY = SessionKey.named("shop", "ada", "long")
 
 
@@ -21,7 +21,7 @@ async def long_session(service, count, seed=0):
     """Some keys change all the time, some once, some never."""
     dice = random.Random(seed)
     session = await service.create_session(
-        **PLACE, state={"never": 1, "once": 0, "$odd": 2, "user:x": 1}
+        **WHO, state={"never": 1, "once": 0, "$odd": 2, "user:x": 1}
     )
     for number in range(1, count + 1):
         delta = {"often": number} if dice.random() < 0.7 else {}
@@ -40,14 +40,14 @@ async def test_it_is_what_the_service_says(visit, monkeypatch, again):
     visitor = await visit()
     if again:  # its log does not begin at 1
         await long_session(visitor.service, 5)
-        await visitor.service.delete_session(**PLACE)
+        await visitor.service.delete_session(**WHO)
     await long_session(visitor.service, 24, seed=1)
     head = await SessionLog(visitor.service, KEY).head()
     assert (head.first > 0) == again
     past_states = Past(visitor.service)
     before = None
     for at in range(head.first, head.last + 1):
-        session = await visitor.service.get_session_at(**PLACE, at=at)
+        session = await visitor.service.get_session_at(**WHO, at=at)
         wanted = {key: value for key, value in session.state.items() if ":" not in key}
         for found_by in (past_states, Past(visitor.service)):
             values = await found_by.state_at(head, at)
@@ -62,7 +62,7 @@ async def test_it_is_what_the_service_says(visit, monkeypatch, again):
 async def test_near_the_end_and_near_the_beginning_little_is_read(visit, emulator, monkeypatch):
     monkeypatch.setattr(past, "STRETCH", 20)
     writer = await visit()
-    session = await writer.service.create_session(**PLACE, state={"n": 0})
+    session = await writer.service.create_session(**WHO, state={"n": 0})
     for number in range(1, 201):
         await writer.service.append_event(session, event("…", delta={"n": number}))
     await writer.service.flush()

@@ -88,10 +88,10 @@ def reference(documents, text, orders, parameters):
         rows.reverse()
     for at, (_, descending) in reversed(list(enumerate(orders))):
         keys = [sort_key(row["keys"][at][0] if row["keys"][at] else UNDEFINED) for row in rows]
-        places = sorted(range(len(rows)), key=keys.__getitem__)
+        order = sorted(range(len(rows)), key=keys.__getitem__)
         if descending:
-            places = sorted(range(len(rows)), key=lambda at: _Reversed(keys[at]))
-        rows = [rows[place] for place in places]
+            order = sorted(range(len(rows)), key=lambda at: _Reversed(keys[at]))
+        rows = [rows[at] for at in order]
     return [row["d"]["id"] for row in rows]
 
 

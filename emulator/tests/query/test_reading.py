@@ -7,7 +7,7 @@ from cosmos_emulator.query import run
 
 @pytest.fixture
 def log(table):
-    """A thousand events of one session, with an index on their place."""
+    """A thousand events of one session, with an index on their number."""
     return table(
         *({"kind": "event" if n % 10 else "mark", "seq": n, "at": n + 0.25} for n in range(1000)),
         indexed=[("seq",), ("at",), ("kind",)],
