@@ -16,6 +16,7 @@ DATA_TYPES = ("float32", "float16", "int8", "uint8")
 # The most dimensions of each type of index.
 VECTOR_INDEXES = {"flat": 505, "quantizedFlat": 4096, "diskANN": 4096}
 MAX_DIMENSIONS = 4096
+MAX_SHARD_PATHS = 1
 # Bounds of the options of quantized indexes.
 _BOUNDS = {"quantizationByteSize": (1, 256), "indexingSearchListSize": (25, 500)}
 _ENGLISH_BY_NUMBER = "1033"  # its number in Windows is taken too
@@ -45,7 +46,7 @@ def check(definition: Document, rules: Rules, *, shared: bool) -> None:
             "enabled on your account."
         )
     for entry in indexes:
-        if _path(entry, "full text index") not in searched:
+        if _path(entry, "Full Text Indexing Policy") not in searched:
             raise BadRequest(
                 f"The path '{entry['path']}' of the full text index is not in the container's "
                 "full text policy."
@@ -54,19 +55,23 @@ def check(definition: Document, rules: Rules, *, shared: bool) -> None:
 
 
 def check_replacement(old: Document, new: Document) -> None:
-    """Vector embeddings that exist cannot be changed or removed."""
-    kept = _embeddings(new)
-    for path, entry in _embeddings(old).items():
-        if kept.get(path) != entry:
-            raise BadRequest(
-                "The Vector Embedding Policy cannot be modified: the embedding of the path "
-                f"'{path}' was changed or removed."
-            )
+    """Vector embeddings that exist cannot be changed or removed, and vector indexes not changed."""
+    embeddings = _by_path((new.get("vectorEmbeddingPolicy") or {}).get("vectorEmbeddings"))
+    before = _by_path((old.get("vectorEmbeddingPolicy") or {}).get("vectorEmbeddings"))
+    if any(embeddings.get(path) != entry for path, entry in before.items()):
+        raise BadRequest(
+            "Paths in existing embedding policy cannot be modified in Collection Replace."
+        )
+    indexes = _by_path(new["indexingPolicy"].get("vectorIndexes"))
+    before = _by_path(old["indexingPolicy"].get("vectorIndexes"))
+    if any(indexes.get(path, entry) != entry for path, entry in before.items()):
+        raise BadRequest(
+            "Paths in existing vector indexing policy cannot be modified in Collection Replace."
+        )
 
 
-def _embeddings(definition: Document) -> dict[str, Document]:
-    policy = definition.get("vectorEmbeddingPolicy") or {}
-    return {entry["path"]: entry for entry in policy.get("vectorEmbeddings", [])}
+def _by_path(entries: list[Document] | None) -> dict[str, Document]:
+    return {entry["path"]: entry for entry in entries or []}
 
 
 def _vector_policy(definition: Document) -> dict[tuple[str, ...], Document]:
@@ -79,16 +84,25 @@ def _vector_policy(definition: Document) -> dict[tuple[str, ...], Document]:
         raise BadRequest("The vector embedding policy must hold a list of vector embeddings.")
     found: dict[tuple[str, ...], Document] = {}
     for entry in entries:
-        path = _path(entry, "vector embedding")
+        path = _path(entry, "Vector Embedding Policy")
         if path in found:
             raise BadRequest(f"The path '{entry['path']}' has more than one vector embedding.")
-        _one_of(entry, "distanceFunction", DISTANCES)
-        _one_of(entry, "dataType", DATA_TYPES)
+        for name, known in (("distanceFunction", DISTANCES), ("dataType", DATA_TYPES)):
+            if entry.get(name) not in known:
+                raise BadRequest(
+                    f"The Vector Embedding Policy has an invalid {name[0].upper()}{name[1:]}:"
+                    f"{entry.get(name)}. It is one of {', '.join(known)}."
+                )
         dimensions = entry.get("dimensions")
         if not _within(dimensions, 1, MAX_DIMENSIONS):
+            more = isinstance(dimensions, int) and dimensions > MAX_DIMENSIONS
             raise BadRequest(
-                f"The Vector Embedding Policy has an invalid Dimension: {dimensions}. It must be "
-                f"between 1 and {MAX_DIMENSIONS}."
+                f"The Vector Embedding Policy has Dimensions:{dimensions} which is "
+                + (
+                    f"more than the maximum supported value {MAX_DIMENSIONS}."
+                    if more
+                    else "invalid."
+                )
             )
         found[path] = entry
     return found
@@ -96,12 +110,17 @@ def _vector_policy(definition: Document) -> dict[tuple[str, ...], Document]:
 
 def _vector_indexes(indexes: list[Document], embeddings: dict[tuple[str, ...], Document]) -> None:
     for entry in indexes:
-        path = _path(entry, "vector index")
+        path = _path(entry, "Vector Indexing Policy")
         if path not in embeddings:
             raise BadRequest(
-                f"Vector Indexing Policy's path::{entry['path']} not matching in Embedding's path."
+                f"The Vector Indexing Policy's path::{entry['path']} not matching in Embedding's path."
             )
-        kind = _one_of(entry, "type", tuple(VECTOR_INDEXES))
+        kind = entry.get("type")
+        if kind not in VECTOR_INDEXES:
+            raise BadRequest(
+                f"The Vector Indexing Policy's Index Type::{kind} is invalid. It is one of "
+                f"{', '.join(VECTOR_INDEXES)}."
+            )
         dimensions, most = embeddings[path]["dimensions"], VECTOR_INDEXES[kind]
         if dimensions > most:
             raise BadRequest(
@@ -114,7 +133,27 @@ def _vector_indexes(indexes: list[Document], embeddings: dict[tuple[str, ...], D
             if kind == "flat" or (name == "indexingSearchListSize" and kind != "diskANN"):
                 raise BadRequest(f"{name} does not apply to a vector index of type {kind}.")
             if not _within(entry[name], low, high):
-                raise BadRequest(f"The {name} must be between {low} and {high}.")
+                raise BadRequest(
+                    f"The Vector Indexing Policy parameter {name[0].upper()}{name[1:]} value :: "
+                    f"{entry[name]} is out of range. The allowed range is between {low} and {high}."
+                )
+        _shard_key(entry)
+
+
+def _shard_key(index: Document) -> None:
+    paths = index.get("vectorIndexShardKey", [])
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise BadRequest(
+            "One of the specified inputs is invalid: the vectorIndexShardKey is a list of paths."
+        )
+    if len(paths) > MAX_SHARD_PATHS:
+        raise BadRequest(
+            f"The number of shard paths defined in the Vector Indexing Policy: {len(paths)} "
+            f"exceeds the maximum: {MAX_SHARD_PATHS}."
+        )
+    for path in paths:
+        if not path.startswith("/"):
+            raise BadRequest(f"The Vector Indexing Policy has an invalid Shard Path: {path}.")
 
 
 def _full_text_policy(definition: Document) -> set[tuple[str, ...]]:
@@ -128,7 +167,7 @@ def _full_text_policy(definition: Document) -> set[tuple[str, ...]]:
     _language(policy.get("defaultLanguage"))
     found: set[tuple[str, ...]] = set()
     for entry in entries:
-        path = _path(entry, "full text path")
+        path = _path(entry, "Full Text Policy")
         if path in found:
             raise BadRequest(f"The full text policy names the path '{entry['path']}' twice.")
         _language(entry.get("language"))
@@ -178,19 +217,13 @@ def _indexes(definition: Document, name: str) -> list[Document]:
 
 def _path(entry: Any, what: str) -> tuple[str, ...]:
     path = entry.get("path") if isinstance(entry, dict) else None
-    if not isinstance(path, str):
-        raise BadRequest(f"A {what} needs a path.")
-    parts = path_parts(path)
-    if parts[-1] in ("?", "*") or "[]" in parts:
-        raise BadRequest(f"The path '{path}' of a {what} must name one property.")
+    try:
+        parts = path_parts(path) if isinstance(path, str) else ()
+    except BadRequest:
+        parts = ()
+    if not parts or parts[-1] in ("?", "*") or "[]" in parts:
+        raise BadRequest(f"The {what} contains an invalid Path: {path}. It must name a property.")
     return parts
-
-
-def _one_of(entry: Document, name: str, known: tuple[str, ...]) -> str:
-    value = entry.get(name)
-    if value not in known:
-        raise BadRequest(f"The {name} '{value}' is not one of {', '.join(known)}.")
-    return str(value)
 
 
 def _within(value: Any, low: int, high: int) -> bool:

@@ -99,6 +99,15 @@ DEFINITIONS = {
     "vector: indexingSearchListSize 501": vectors(
         index={"path": "/v", "type": "diskANN", "indexingSearchListSize": 501}
     ),
+    "vector: shard key is a list": vectors(
+        index={**INDEX, "type": "diskANN", "vectorIndexShardKey": "/country"}
+    ),
+    "vector: shard key without a slash": vectors(
+        index={**INDEX, "type": "diskANN", "vectorIndexShardKey": ["country"]}
+    ),
+    "vector: two shard keys": vectors(
+        index={**INDEX, "type": "diskANN", "vectorIndexShardKey": ["/a", "/b"]}
+    ),
     "full text: language": texts({"path": "/t", "language": "xx-xx"}),
     "full text: default language": texts({"path": "/t"}, defaultLanguage="klingon"),
     "full text: path": texts({"path": "t"}),
@@ -200,7 +209,8 @@ def test_vectors_that_exist_cannot_be_changed(served):
     body = container(**vectors())
     assert exchange(served, "POST", "/dbs/db/colls", body)[0].status == 201
     other = container(**vectors({**EMBEDDING, "dimensions": 9}))
-    for changed in (other, container()):
+    another = container(**vectors(index={**INDEX, "type": "diskANN"}))
+    for changed in (other, another, container()):
         assert exchange(served, "PUT", "/dbs/db/colls/n", changed)[0].status == 400
     assert exchange(served, "PUT", "/dbs/db/colls/n", body)[0].status == 200
 
