@@ -113,7 +113,8 @@ def _vector_indexes(indexes: list[Document], embeddings: dict[tuple[str, ...], D
         path = _path(entry, "Vector Indexing Policy")
         if path not in embeddings:
             raise BadRequest(
-                f"The Vector Indexing Policy's path::{entry['path']} not matching in Embedding's path."
+                f"The Vector Indexing Policy's path::{entry['path']} not matching in Embedding's "
+                "path."
             )
         kind = entry.get("type")
         if kind not in VECTOR_INDEXES:
