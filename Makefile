@@ -149,6 +149,8 @@ pythons-there:
 
 test-blobs: $(STAMP) .azurite/.installed ## test artifacts with payloads in Azurite, the emulator of Blob Storage (needs Node)
 	$(BIN)/python -m pytest tests/blobs
+	$(BIN)/python -m tests.blobs.crash_matrix
+	$(BIN)/python -m tests.blobs.together
 
 .azurite/.installed:
 	@echo "Installing Azurite ..."

@@ -15,7 +15,11 @@ RUNS = {
         "{cases:,} cases, half of them with lag",
     ),
     "artifacts": ("`make artifacts-matrix`", "{cases:,} cases"),
-    "blobs": ("`make test-blobs`: the same with Blob Storage", "{cases:,} cases"),
+    "blobs": ("`make test-blobs`: artifacts in Blob Storage", "{cases:,} cases"),
+    "together with blobs": (
+        "`make test-blobs`: the three services together",
+        "{cases:,} cases, half of them with lag",
+    ),
     "interleavings": (
         "`make interleavings`",
         "{cases:,} tests: worlds of concurrent processes, cancellations at every step, every lag,"

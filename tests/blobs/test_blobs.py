@@ -11,6 +11,7 @@ from cosmosservice import (
     ConfigurationError,
     ContainerMismatchError,
     CosmosArtifactService,
+    CosmosSessionService,
     DamagedArtifactError,
     UnavailableError,
 )
@@ -216,3 +217,24 @@ async def test_a_missing_container_is_reported(emulator, azurite, who):
     with pytest.raises(ContainerMismatchError, match="blob container"):
         await save(service, who, bytes_of("x", 300_000))
     await service.close()
+
+
+async def test_a_process_without_the_settings_of_blobs_erases_nothing(
+    service, emulator, container, who
+):
+    """It says what is missing, and the session waits for one that has them."""
+    sessions, alone = (
+        CosmosSessionService(account=service.account),
+        CosmosSessionService.embedded(emulator),
+    )
+    await sessions.create_session(**who)
+    await service.save_artifact(**who, filename="f", artifact=blob(LARGE))
+    for call in (alone.purge_session(**who), alone.create_session(**who)):
+        with pytest.raises(ConfigurationError, match="COSMOSDB_ARTIFACT_BLOBS"):
+            await call
+    (failed,) = (await alone.purge_deleted()).failed
+    assert "COSMOSDB_ARTIFACT_BLOBS" in failed.reason
+    assert len(list(container.list_blobs())) == 1
+    assert (await sessions.purge_session(**who)).sessions == 1
+    assert list(container.list_blobs()) == []
+    await alone.close()

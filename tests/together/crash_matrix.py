@@ -20,7 +20,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 from cosmos_emulator import Replicas
 from cosmosservice.errors import AlreadyExistsError, SessionNotFoundError
@@ -95,6 +95,7 @@ class Case(matrix.Case):
 
 
 class Stage:
+    faults: ClassVar = {KILLED_AFTER.name: KILLED_AFTER}
     victim: Process
 
     def __init__(self, *, lag: bool = False, **options: Any) -> None:
@@ -119,7 +120,7 @@ class Stage:
         self.emulator.close()
 
 
-async def _prepare(stage: Stage, operation: Operation) -> None:
+async def prepare(stage: Stage, operation: Operation) -> None:
     first = stage.process()
     await first.fill("s", OLD)
     await first.fill("other", OTHER)
@@ -135,7 +136,7 @@ def prepared(operation: Operation) -> bytes:
 
     async def fill() -> bytes:
         stage = Stage()
-        await _prepare(stage, operation)
+        await prepare(stage, operation)
         content = stage.emulator.dump()
         stage.close()
         return content
@@ -144,10 +145,10 @@ def prepared(operation: Operation) -> bytes:
 
 
 def _later() -> None:
-    """After `prepared`."""
+    """After `prepared`. In real time it is later anyway."""
     loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    loop.advance(60)
+    if isinstance(loop, VirtualLoop):
+        loop.advance(60)
 
 
 def requests_of(operation: Operation) -> int:
@@ -185,7 +186,7 @@ async def play(case: Case, stage: Stage, answers: list[str]) -> None:
     operation: Operation = named(case.operation, OPERATIONS)
     _later()
     stage.hold()
-    answer = await _operate(stage, operation, case.nth)
+    answer = await _operate(stage, operation, case)
     answers.append(answer)
     told = await attempt(NEXT[case.then](stage.process(whole=case.whole)))
     expect(
@@ -199,10 +200,11 @@ async def play(case: Case, stage: Stage, answers: list[str]) -> None:
     stage.close()
 
 
-async def _operate(stage: Stage, operation: Operation, nth: int) -> str:
+async def _operate(stage: Stage, operation: Operation, case: Case) -> str:
     stage.victim = victim = stage.process()
-    if nth:
-        answer = await interrupted(stage, KILLED_AFTER, nth, lambda: operation.run(victim))
+    if case.nth:
+        fault = stage.faults[case.fault]
+        answer = await interrupted(stage, fault, case.nth, lambda: operation.run(victim))
     else:
         answer = await attempt(operation.run(victim))
     stage.emulator.faults.clear()
