@@ -26,6 +26,7 @@ from cosmosservice.cli.console import (
 from cosmosservice.cli.layout import print_table
 from cosmosservice.cli.session_work import owner_of
 from cosmosservice.cli.timeline import clean, moment
+from cosmosservice.explore.texts import natural
 
 _BLOCK = 1024 * 1024
 
@@ -57,7 +58,7 @@ async def list_artifacts(uri: str | None, scope: dict[str, Any], *, as_json: boo
     rows = []
     async with service_of(uri) as service:
         scope = await _found(service, scope)
-        for name in await service.list_artifact_keys(**scope):
+        for name in sorted(await service.list_artifact_keys(**scope), key=natural):
             latest = await service.get_artifact_version(**scope, filename=name)
             if latest is not None:
                 rows.append((name, latest))

@@ -7,11 +7,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from rich.text import Text
+
 from cosmosservice import Usage, UsageReport
-from cosmosservice.cli.console import out, print_json
-from cosmosservice.cli.layout import print_table
+from cosmosservice.cli.console import err, out, print_json
+from cosmosservice.cli.layout import Folded, fits, print_rows
 from cosmosservice.cli.session_work import service_of
-from cosmosservice.cli.timeline import clean
+from cosmosservice.cli.timeline import one_line
 
 Row = tuple[dict[str, str], int, Usage]  # the names, the number of sessions, what they have used
 
@@ -36,10 +38,17 @@ async def show_usage(
             print_json(names | {"sessions": sessions} | _plain(usage))
         return
     if not rows:
-        out.print("No sessions.")
+        err.print("No events.")
         return
-    head = [*rows[0][0], "sessions", "turns", "events", "in", "cached", "out", "thoughts", "RU"]
-    print_table(head, [_cells(*row) for row in rows])
+    head = [*rows[0][0], *_figures(*rows[0][1:], by)]
+    cells = [[Text(each) for each in _cells(*row, by)] for row in rows]
+    if fits(head, cells):
+        print_rows(head, cells)
+        return
+    for names, sessions, usage in rows:
+        out.print(Folded(Text(" / ".join(map(one_line, names.values())), "bold")), soft_wrap=True)
+        said = [_said(name, n) for name, n in _figures(sessions, usage, by).items() if n]
+        out.print(Folded(Text(", ".join(said)), 2), soft_wrap=True)
 
 
 def _rows(report: UsageReport, by: str) -> Iterator[Row]:
@@ -64,9 +73,24 @@ def _plain(usage: Usage) -> dict[str, float | int | None]:
     }
 
 
-def _cells(names: dict[str, str], sessions: int, usage: Usage) -> list[str]:
-    numbers = (
-        *(sessions, usage.turns, usage.events, usage.input_tokens, usage.cached_tokens),
-        *(usage.output_tokens, usage.thought_tokens, round(usage.request_units)),
-    )
-    return [*map(clean, names.values()), *(f"{number:,}" for number in numbers)]
+def _figures(sessions: int, usage: Usage, by: str) -> dict[str, int]:
+    """What is shown of a row. Tokens have no other name there."""
+    count = {} if by == "session" else {"sessions": sessions}
+    return count | {
+        "turns": usage.turns,
+        "events": usage.events,
+        "in": usage.input_tokens,
+        "cached": usage.cached_tokens,
+        "out": usage.output_tokens,
+        "thoughts": usage.thought_tokens,
+        "RU": round(usage.request_units),
+    }
+
+
+def _said(name: str, number: int) -> str:
+    return f"{number:,} {name.removesuffix('s') if number == 1 else name}"
+
+
+def _cells(names: dict[str, str], sessions: int, usage: Usage, by: str) -> list[str]:
+    figures = _figures(sessions, usage, by).values()
+    return [*map(one_line, names.values()), *(f"{number:,}" for number in figures)]

@@ -15,7 +15,7 @@ from cosmosservice.artifacts.reading import created_at
 from cosmosservice.explore.conversation import IMAGES, Block, ImageBudget, part_blocks
 from cosmosservice.explore.queries import FILES_OF_SCOPE, FILES_OF_USER
 from cosmosservice.explore.session_log import Entry, LogPage
-from cosmosservice.explore.texts import LONGEST, visible
+from cosmosservice.explore.texts import LONGEST, natural, visible
 from cosmosservice.hosting.operation import Bounded
 from cosmosservice.sessions.store.keys import SessionKey
 from cosmosservice.sessions.store.records import number
@@ -136,7 +136,7 @@ def _files(key: SessionKey, found: Iterable[Document]) -> list[File]:
         )
     for file in files.values():
         file.versions.sort(key=lambda each: -each.number)
-    return [files[each] for each in sorted(files, key=_natural)]
+    return [files[each] for each in sorted(files, key=lambda names: [natural(each) for each in names])]
 
 
 def saved_as(name: str) -> str:
@@ -145,14 +145,6 @@ def saved_as(name: str) -> str:
     last = visible(re.split(r"[/\\]", name)[-1]).replace("\\", "_")
     last = last.removeprefix("user:").lstrip(".") or "artifact"
     return f"attachment; filename*=UTF-8''{quote(last, safe='')}"
-
-
-def _natural(names: tuple[str, str]) -> list[Any]:
-    """Orders chart19 before chart109."""
-    return [
-        [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
-        for name in names
-    ]
 
 
 def with_events(files: list[File], page: LogPage) -> list[File]:

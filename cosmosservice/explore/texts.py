@@ -112,3 +112,9 @@ def duration(seconds: float) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 session`, `2,000 sessions`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Orders chart19 before chart109."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]

@@ -503,6 +503,8 @@ def test_list_on_a_narrow_terminal_breaks_no_id(command, conversation, monkeypat
     monkeypatch.setenv("COLUMNS", "40")
     narrow = re.sub(r"\x1b\[[\d;]*m", "", command("sessions", "list").out)
     assert narrow == "first  1970-01-01\n  Tea, please\n  shop / ada  2 events\n"
+    usage = re.sub(r"\x1b\[[\d;]*m", "", command("usage", "--by", "session").out)
+    assert usage == "shop / ada / first\n  1 turn, 2 events, 11 RU\n"
 
 
 def test_an_interrupted_purge_says_how_far_it_got(command, conversation, monkeypatch):
