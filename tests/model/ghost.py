@@ -1,6 +1,6 @@
 """Ghost variables: what has been promised so far, tracked alongside the processes.
 
-An incarnation has *lives*: life 0 until it is deleted, life 1 after the first restore, and so on.
+A delete and a get name an incarnation and how often it had been restored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _states(store: Frozen) -> list:
 
 def history(store: Frozen) -> Frozen:
     """The ghost of a store whose whole content was acknowledged long ago."""
-    created, dead, lives, seen, lost = {}, {}, {}, {}, set()
+    created, dead, restores, seen, lost = {}, {}, {}, {}, set()
     writers = {w for doc in _states(store) for _, w in doc.stamps.values()}
     for partition in store:
         if partition.startswith("log"):
@@ -35,7 +35,7 @@ def history(store: Frozen) -> Frozen:
                     dead[rec.incarnation] = rec.seq
                 else:
                     dead.pop(rec.incarnation)
-                    lives[rec.incarnation] = lives.get(rec.incarnation, 0) + 1
+                    restores[rec.incarnation] = restores.get(rec.incarnation, 0) + 1
         elif partition.startswith("session"):
             doc = document(store, partition, "s")
             records = documents(store, "log" + partition.removeprefix("session"))
@@ -51,10 +51,10 @@ def history(store: Frozen) -> Frozen:
         returned=frozenset(created) | writers,
         rejected=frozenset(),
         started=EMPTY,  # event -> what had returned before
-        deleted_before=EMPTY,  # event -> lives whose delete had returned before
+        deleted_before=EMPTY,  # event -> (incarnation, restores) whose delete had returned before
         dead=Frozen(dead),  # incarnation -> tombstone in force
-        lives=Frozen(lives),  # incarnation -> how often it was restored
-        deletes_returned=frozenset(),  # (incarnation, life)
+        restores=Frozen(restores),  # incarnation -> how often it was restored
+        deletes_returned=frozenset(),  # (incarnation, restores)
         past=EMPTY,  # shared key -> events it showed before
         created=Frozen(created),  # event -> (incarnation, seq, session delta)
         touches=EMPTY,  # event -> shared keys it touches
@@ -134,11 +134,11 @@ class Ghost:
 
     @staticmethod
     def _live(ghost, store, sid):
-        """(incarnation, life) of the session if it is alive according to the log."""
+        """(incarnation, restores) of the session if it is alive according to the log."""
         doc = document(store, "session" + sid, "s")
         if doc is None or doc.incarnation in ghost.dead:
             return None
-        return doc.incarnation, ghost.lives.get(doc.incarnation, 0)
+        return doc.incarnation, ghost.restores.get(doc.incarnation, 0)
 
     def _start_append(self, ghost, process, store, sid, event_id, incarnation, n, keys):
         if event_id in ghost.started:
@@ -164,13 +164,13 @@ class Ghost:
         doc = document(store, "session" + sid, "s")
         target = None
         if doc and doc.status in ("active", "restoring", "forking"):
-            life = ghost.lives.get(doc.incarnation, 0)
+            restored = ghost.restores.get(doc.incarnation, 0)
             announced = doc.status == "restoring" and doc.incarnation in ghost.dead
-            target = (doc.incarnation, life + announced)
+            target = (doc.incarnation, restored + announced)
         return self._begin(ghost, process, "delete", target)
 
     def _start_create(self, ghost, process, store, sid, incarnation, keys):
-        known = (self._live(ghost, store, sid) is None, ghost.incarnations, ghost.lives)
+        known = (self._live(ghost, store, sid) is None, ghost.incarnations, ghost.restores)
         ghost = self._begin(ghost, process, "create", known)
         if keys:
             event_id = "i:" + incarnation
@@ -183,7 +183,7 @@ class Ghost:
     def _start_restore(self, ghost, process, store, sid):
         doc = document(store, "session" + sid, "s")
         dead = doc is not None and doc.incarnation in ghost.dead
-        known = (doc.incarnation, ghost.lives) if dead else None
+        known = (doc.incarnation, ghost.restores) if dead else None
         return self._begin(ghost, process, "restore", known)
 
     def _start_purge(self, ghost, process, store, sid):

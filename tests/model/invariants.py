@@ -73,7 +73,7 @@ class Invariants(Ghost):
             broken.append(("I1-lost", f"{inc} restored although {erased} are erased"))
         return ghost.having(
             dead=without_key(ghost.dead, inc),
-            lives=ghost.lives.put(inc, ghost.lives.get(inc, 0) + 1),
+            restores=ghost.restores.put(inc, ghost.restores.get(inc, 0) + 1),
         )
 
     def _changed_session(self, ghost, op, before, after, broken):
@@ -199,7 +199,9 @@ class Invariants(Ghost):
             if not stored and inc not in ghost.dead:
                 broken.append(("I1-lost", f"{event_id} returned, but is not in the log"))
             seq = ghost.created.get(event_id, (inc, n + 1))[1]
-            if (inc, self._life_at(records, inc, seq)) in ghost.deleted_before.get(event_id, ()):
+            if (inc, self._restores_at(records, inc, seq)) in ghost.deleted_before.get(
+                event_id, ()
+            ):
                 broken.append(("I6-append-after-delete", f"{event_id} began after the delete"))
             crossed = [
                 r.seq
@@ -229,7 +231,7 @@ class Invariants(Ghost):
         return ghost
 
     @staticmethod
-    def _life_at(records, incarnation, seq):
+    def _restores_at(records, incarnation, seq):
         return sum(
             r.kind == "restored" and r.incarnation == incarnation and r.seq <= seq for r in records
         )
@@ -243,8 +245,8 @@ class Invariants(Ghost):
                 broken.append(("I4-none", f"get is None for the live {live}"))
             return ghost
         inc = shown.incarnation
-        life = (inc, self._life_at(documents(store, "log" + sid), inc, shown.n))
-        if fresh and life in deletes_returned:
+        shown_at = (inc, self._restores_at(documents(store, "log" + sid), inc, shown.n))
+        if fresh and shown_at in deletes_returned:
             broken.append(("I6-get-after-delete", f"get shows {inc} after its delete returned"))
         if any(owner != inc for owner in shown.owners):
             broken.append(("I7-get", f"{inc} shows records of {set(shown.owners)}"))
@@ -282,18 +284,18 @@ class Invariants(Ghost):
             return ghost
         doc = document(store, "session" + sid, "s")
         if doc and doc.status == "active" and doc.incarnation == target[0]:
-            life = self._life_at(documents(store, "log" + sid), target[0], doc.revision)
-            if life == target[1]:
+            restored = self._restores_at(documents(store, "log" + sid), target[0], doc.revision)
+            if restored == target[1]:
                 broken.append(("I6-delete-noop", f"delete returned, {target} is active"))
         return ghost.having(deletes_returned=ghost.deletes_returned | {target})
 
     def _create_end(self, ghost, process, store, broken, sid, incarnation, outcome):
-        (dead, incarnations, lives), ghost = self._known(ghost, process, "create")
+        (dead, incarnations, restores), ghost = self._known(ghost, process, "create")
         if outcome == "exists":
             doc = document(store, "session" + sid, "s")
             if doc and own_attempt(doc, incarnation):
                 broken.append(("I9-create-false-exists", f"own create of {incarnation}"))
-            elif dead and (ghost.incarnations, ghost.lives) == (incarnations, lives):
+            elif dead and (ghost.incarnations, ghost.restores) == (incarnations, restores):
                 broken.append(("I6-half-deleted", "AlreadyExists although the session is gone"))
         elif not any(i.rstrip("'") == incarnation for i in ghost.incarnations):
             broken.append(("I9-create-lost", incarnation))
@@ -305,8 +307,8 @@ class Invariants(Ghost):
         known, ghost = self._known(ghost, process, "restore")
         if known is None:
             return ghost
-        inc, lives = known
-        again = ghost.lives.get(inc, 0) > lives.get(inc, 0)
+        inc, restores = known
+        again = ghost.restores.get(inc, 0) > restores.get(inc, 0)
         doc = document(store, "session" + sid, "s")
         same = doc is not None and doc.incarnation == inc
         if same and outcome in ("restored", "active") and not again:
