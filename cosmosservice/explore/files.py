@@ -136,7 +136,9 @@ def _files(key: SessionKey, found: Iterable[Document]) -> list[File]:
         )
     for file in files.values():
         file.versions.sort(key=lambda each: -each.number)
-    return [files[each] for each in sorted(files, key=lambda names: [natural(each) for each in names])]
+    return [
+        files[each] for each in sorted(files, key=lambda names: [natural(each) for each in names])
+    ]
 
 
 def saved_as(name: str) -> str:
