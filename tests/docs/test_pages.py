@@ -44,6 +44,15 @@ def test_shell_commands_exist_and_take_these_options(name):
             check_shell(block.text)
 
 
+def test_the_page_for_the_catalogue_of_adk_runs(monkeypatch):
+    monkeypatch.setenv("COSMOSDB_ENDPOINT", "embedded::memory:")
+    page = FOLDER / "adk-docs/cosmos-db.md"
+    Reader(page).follow()
+    for block in blocks(page):
+        if block.kind == "bash":
+            check_shell(block.text)
+
+
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(FOLDER.parent)))
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):

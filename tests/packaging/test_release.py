@@ -74,8 +74,9 @@ def test_the_page_for_the_catalogue_of_adk_has_its_form():
     matter = yaml.safe_load(text.split("---")[1])
     assert matter["catalog_tags"] == ["data"]
     assert 45 <= len(matter["catalog_description"]) <= 75
+    assert matter["catalog_title"] not in matter["catalog_description"]
+    folder = matter["catalog_icon"].removeprefix("/integrations/")
+    assert (ROOT / "docs/adk-docs" / folder).exists()
     headings = re.findall(r"^## (.+)", text, re.MULTILINE)
     assert headings[:4] == ["Use cases", "Prerequisites", "Installation", "Use with agent"]
     assert headings[-1] == "Additional resources"
-    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    compile(code, "cosmos-db.md", "exec")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tarfile
 import venv
 from pathlib import Path
 
@@ -20,10 +21,13 @@ class Environment:
         venv.create(folder, with_pip=True)
         self._bin = folder / "bin"
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         program, *arguments = command
         return subprocess.run(
-            [self._bin / program, *arguments], capture_output=True, text=True, cwd=self._bin
+            [self._bin / program, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=folder or self._bin,
         )
 
     def install(self, *what: str) -> None:
@@ -73,3 +77,22 @@ def test_a_plain_install_is_whole_and_light_and_extras_add_to_it(
     helped = environment.run("cosmosservice", "--help")
     assert (helped.returncode, helped.stderr) == (0, "")
     assert "migrate" in helped.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "tests"),
+    [
+        ("cosmosservice", ["tests/contract/test_append.py", "emulator/tests/test_items.py"]),
+        ("cosmos_emulator", ["tests/test_items.py"]),
+    ],
+)
+def test_the_tests_in_an_sdist_pass(environment, dist, emulator_wheel, tmp_path, name, tests):
+    plugins = ("pytest-asyncio", "pytest-timeout", "hypothesis")
+    environment.install("pytest", *plugins, f"{emulator_wheel}[azure,server]")
+    (sdist,) = dist.glob(f"{name}-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    done = environment.run("python", "-m", "pytest", *tests, folder=folder)
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout
