@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
@@ -100,11 +101,12 @@ def _text(event: Event | None) -> str | None:
 
 
 def _edited(event: Event, message: str) -> Event:
-    """A new event instead of another: with the same author and the same changes."""
+    """A new event instead of another: with the same author and the same changes, but in a turn of
+    its own, since it comes later."""
     role = event.content.role if event.content else event.author
     return Event(
         author=event.author,
-        invocation_id=event.invocation_id,
+        invocation_id=f"e-{uuid.uuid4()}",  # as ADK names them
         branch=event.branch,
         timestamp=time.time(),
         content=types.Content(role=role, parts=[types.Part(text=message)]),

@@ -15,12 +15,14 @@ _TOOLS: Final = (
     " FROM p IN c.content.parts WHERE IS_DEFINED(p.function_response))"
 )
 
-# `_ts` is always indexed. The token usage of a turn is in its event documents. There is no query
-# for one app: for a quiet app among busy ones it would read all their events.
+# `_ts` is always indexed. The token usage of a turn is in its event documents. What a fork has
+# copied counts in its source. There is no query for one app: for a quiet app among busy ones it
+# would read all their events.
 ACTIVITY: Final = (
     "SELECT TOP @limit c._ts, c.app_name, c.user_id, c.session_id, c.invocation_id, c.timestamp,"
     f" c.author, c.usage_metadata, c.error_code, {_TOOLS} AS tools FROM c"
-    f" WHERE c._ts >= @since AND c.document_type = '{EVENT}' ORDER BY c._ts DESC"
+    f" WHERE c._ts >= @since AND c.document_type = '{EVENT}' AND NOT IS_DEFINED(c.copied)"
+    " ORDER BY c._ts DESC"
 )
 
 # Artifacts, with all their versions.

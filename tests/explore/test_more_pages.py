@@ -129,6 +129,8 @@ async def test_plots_show_turns_tokens_sizes_and_request_units(visit):
     )
     answer = Event(author="waiter", usage_metadata=used, timestamp=time.time())
     await visitor.service.append_event(session, answer)
+    key = {"app_name": session.app_name, "user_id": session.user_id}
+    await visitor.service.fork_session(**key, session_id=session.id)  # counts in its source
     await visitor.service.flush()
     page = await visitor.get("/activity")
     today = str(datetime.date.today())
@@ -137,7 +139,7 @@ async def test_plots_show_turns_tokens_sizes_and_request_units(visit):
     assert f"<title>{today}: 1,200 in</title>" in page
     assert f"<title>{today}: 34 out</title>" in page
     assert f'aria-label="Tokens a day: 1,234 in 14 days, most on {today}: 1,234"' in page
-    assert "<title>0 to 5: 1</title>" in page
+    assert "<title>0 to 5: 2</title>" in page
     assert re.search(r"<title>append_event: \d", page)
     assert "style=" not in page
 
