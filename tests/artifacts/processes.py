@@ -47,7 +47,7 @@ class Process:
             _sizes=sizes,
             **options,
         )
-        account = self.service._account
+        account = self.service.account
         self.sessions = CosmosSessionService(account=account)
         account.executor = SharedLoop(account.executor.new_resources)
 

@@ -70,7 +70,7 @@ class Process:
     def __init__(self, emulator: Emulator) -> None:
         self.wire = Wire(emulator)
         self.service = CosmosMemoryService.embedded(self.wire, ensure="never")  # type: ignore[arg-type]
-        account = self.service._account
+        account = self.service.account
         account.executor = SharedLoop(account.executor.new_resources)
         self.sessions = CosmosSessionService(account=account, memory=self.service)
 

@@ -286,7 +286,7 @@ class Process:
             ensure="never",
             **options,
         )
-        account = self.service._account
+        account = self.service.account
         account.executor = SharedLoop(account.executor.new_resources)
 
     def kill(self) -> None:

@@ -614,7 +614,7 @@ async def test_documents_of_others_in_the_container_are_passed_over(service, emu
     session = await service.create_session(**name(0))
     await say(service, session, "x")
     with raw_client(emulator) as client:
-        database = client.get_database_client(service._account.settings.database)
+        database = client.get_database_client(service.account.settings.database)
         container = database.get_container_client(EVENTS)
         container.create_item({"id": "foreign", "session_id": "s 0", "app_name": "app"})
     assert [change.revision for change in await rest(service, "beginning")] == [1]
