@@ -1,4 +1,5 @@
-"""What the operations on artifacts work with: documents, versions, payloads, and their removal."""
+"""What the operations on artifacts work with: versions, payloads, their removal, and what fits into
+a version's document."""
 
 from __future__ import annotations
 
