@@ -26,6 +26,7 @@ from cosmosservice.account.options import (
 )
 from cosmosservice.account.service import AccountService
 from cosmosservice.data_converters import event_to_fields, to_json
+from cosmosservice.data_converters.collector import collector_held_off
 from cosmosservice.data_converters.state_scopes import (
     check_state_keys,
     split,
@@ -225,7 +226,8 @@ class CosmosSessionService(
         found, _ = await self.in_store(
             Bounded("list_sessions"), lambda store: store.listing.page(Wanted(app_name, user_id))
         )
-        return ListSessionsResponse(sessions=[self._session_object(each) for each in found])
+        with collector_held_off():
+            return ListSessionsResponse(sessions=[self._session_object(each) for each in found])
 
     @override
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:

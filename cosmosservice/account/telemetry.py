@@ -124,7 +124,7 @@ class Telemetry:
 
     def request(self, charge: RequestCharge, seconds: float) -> None:
         """An answered (or, with status 0, unanswered) request of the current operation."""
-        if not _is_configured():
+        if not _configured:  # as far as the beginning of an operation has found out
             return
         operation = _current.get()
         attributes = self._request_attributes(charge)

@@ -12,6 +12,7 @@ from cosmosservice.account.chunks import Damaged
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.retries import VISIBILITY
 from cosmosservice.data_converters import ENVELOPE, event_time, from_json, to_json, wire_size
+from cosmosservice.data_converters.collector import collector_held_off
 from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.concurrency import together
@@ -221,7 +222,8 @@ class EventLog:
             wanted = [Body(incarnation, document["chunks"]) for document, _, incarnation in large]
             found = await self._bodies.read(key, wanted)
             bodies = {each[0]["id"]: body for each, body in zip(large, found, strict=True)}
-        return [self._record(key, *each, bodies.get(each[0]["id"])) for each in numbered]
+        with collector_held_off():
+            return [self._record(key, *each, bodies.get(each[0]["id"])) for each in numbered]
 
     def _record(
         self,

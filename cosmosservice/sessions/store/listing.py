@@ -7,6 +7,7 @@ from typing import Any
 
 from cosmosservice.account.container import Document
 from cosmosservice.account.failures import NotFound
+from cosmosservice.data_converters.collector import collector_held_off
 from cosmosservice.data_converters.state_scopes import Scoped
 from cosmosservice.hosting.concurrency import together
 from cosmosservice.scopes import SCOPES, Pair
@@ -56,10 +57,7 @@ class Listing(Part):
         else:
             users_found = self._users(app_name, user_key)
             (found, more), app, users = await together(listed, app_state, users_found)
-        snapshots = []
-        for key, body in found:
-            user = users.get(key.user_id) or StateDocument(key.shared.user)
-            snapshots.append(await self._snapshot(key, body, Pair(user, app)))
+        snapshots = await self._snapshots(found, users, app)
         return snapshots, wanted.continuation(SortKey.of(*found[-1])) if more else None
 
     async def count(self, app_name: str, user_id: str | None, status: str) -> int:
@@ -120,10 +118,33 @@ class Listing(Part):
             and isinstance(user_id := body.get("user_id"), str)
         }
 
-    async def _snapshot(
-        self, key: SessionKey, body: Document, shared: Pair[StateDocument]
-    ) -> Snapshot:
-        document = SessionDocument(key, body, "")
+    async def _snapshots(
+        self,
+        found: list[tuple[SessionKey, Document]],
+        users: dict[str, StateDocument],
+        app: StateDocument,
+    ) -> list[Snapshot]:
+        shared: dict[str, Pair[StateDocument]] = {}
+        whole: dict[str, Pair[Document]] = {}  # their values: nearly all sessions need no others
+        for key, _ in found:
+            if key.user_id not in whole:
+                both = Pair(users.get(key.user_id) or StateDocument(key.shared.user), app)
+                shared[key.user_id] = both
+                whole[key.user_id] = await self._states.whole_shared(both, NO_CHANGES)
+        with collector_held_off():
+            documents = [SessionDocument(key, body, "") for key, body in found]
+            snapshots = [
+                _snapshot(each, Scoped(each.state.inline, whole[each.key.user_id]))
+                for each in documents
+            ]
+        for at, document in enumerate(documents):
+            if document.state.large or document.initial:
+                snapshots[at] = await self._whole(document, shared[document.key.user_id])
+        return snapshots
+
+    async def _whole(self, document: SessionDocument, shared: Pair[StateDocument]) -> Snapshot:
+        """With the values that are stored elsewhere."""
+        key = document.key
         state, changes = document.state.inline, NO_CHANGES
         for last in (False, True):
             try:
@@ -134,14 +155,18 @@ class Listing(Part):
                 await self._documents.probe(key)
                 document = await self._documents.read(key) or document
                 state = document.state.inline
-        return Snapshot(
-            key,
-            Marker(str(document.body.get("incarnation", "")), document.revision, use=LISTED),
-            [],
-            Scoped(state, await self._states.whole_shared(shared, changes)),
-            document.last_update_time,
-            document.title,
-        )
+        return _snapshot(document, Scoped(state, await self._states.whole_shared(shared, changes)))
+
+
+def _snapshot(document: SessionDocument, state: Scoped) -> Snapshot:
+    return Snapshot(
+        document.key,
+        Marker(str(document.body.get("incarnation", "")), document.revision, use=LISTED),
+        [],
+        state,
+        document.last_update_time,
+        document.title,
+    )
 
 
 def _keyed(found: list[Document]) -> list[tuple[SessionKey, Document]]:
