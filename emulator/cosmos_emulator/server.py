@@ -7,6 +7,7 @@ import contextlib
 import errno
 import ssl
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,6 +63,7 @@ class Server:
         self._emulator = emulator
         self._host = host
         self._allowed = {*LOOPBACK, host.lower(), *(name.lower() for name in allowed_hosts)}
+        self._is_allowed = lru_cache(maxsize=16)(self._names_this_server)
         self._explorer = explorer
         self._port = port
         self._tls = tls
@@ -107,7 +109,7 @@ class Server:
             await self._runner.cleanup()
             self._runner = None
 
-    def _is_allowed(self, host: str) -> bool:
+    def _names_this_server(self, host: str) -> bool:
         """Whether a Host header names this server. A web page whose own name is made to resolve to
         this address would otherwise read the store, because the default key is public."""
         name = (urlsplit(f"//{host}").hostname or "").lower()
@@ -149,6 +151,9 @@ class Server:
         length = incoming.content_length
         is_small = length is not None and length <= UNSIGNED_BODY
         if incoming.can_read_body and (is_small or self._emulator.recognises(request)):
+            if incoming.content.is_eof():  # it is here already
+                request.body = await incoming.read()
+                return
             async with asyncio.timeout(BODY_SECONDS):
                 request.body = await incoming.read()
 
