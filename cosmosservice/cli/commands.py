@@ -14,6 +14,7 @@ import click
 
 from cosmosservice.account.settings import EMBEDDED_DATABASE, PREFIX
 from cosmosservice.cli.artifacts import artifacts
+from cosmosservice.cli.completion import complete_session
 from cosmosservice.cli.console import (
     Commands,
     UsageProblem,
@@ -144,7 +145,13 @@ def demo(short: bool, no_browser: bool) -> None:
 )
 @click.option("--app", "app_name", metavar="APP", help="With --export: only this app.")
 @click.option("--user", "user_id", metavar="USER", help="With --export: only this user.")
-@click.option("--session", "session_id", metavar="ID", help="With --export: only this session.")
+@click.option(
+    "--session",
+    "session_id",
+    metavar="ID",
+    help="With --export: only this session.",
+    shell_complete=complete_session,
+)
 @click.option(
     "--limit",
     default=20,

@@ -29,6 +29,8 @@ class Found(NamedTuple):
 
     @property
     def text(self) -> str:
+        if not any(self[1:]):
+            return f"app {self.app_name!r}: state, or documents of what was erased"
         also = f" and {self.deleted:,} deleted" if self.deleted else ""
         return (
             f"app {self.app_name!r}: {counted(self.sessions, 'session')}{also},"
