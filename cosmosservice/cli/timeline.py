@@ -16,6 +16,7 @@ from rich.text import Text
 
 from cosmosservice.cli.console import CONTROL, counted
 from cosmosservice.cli.layout import Folded
+from cosmosservice.cli.recalled import TOOLS, recalled
 
 STYLES = {
     "text": "",
@@ -55,8 +56,7 @@ def _part(part: types.Part) -> Iterator[Line]:
         inside = ", ".join(f"{name}={value_text(value)}" for name, value in arguments)
         yield Line("call", f"→ {part.function_call.name}({inside})")
     if part.function_response:
-        answer = part.function_response
-        yield Line("result", f"← {answer.name}: {value_text(answer.response)}")
+        yield from _answer(part.function_response)
     if part.executable_code:
         yield Line("call", f"→ code: {part.executable_code.code}")
     if part.code_execution_result:
@@ -67,6 +67,16 @@ def _part(part: types.Part) -> Iterator[Line]:
         yield Line("note", f"{part.inline_data.mime_type or 'data'}, {size:,} bytes")
     if part.file_data:
         yield Line("note", f"file {part.file_data.file_uri}")
+
+
+def _answer(answer: types.FunctionResponse) -> Iterator[Line]:
+    memories = recalled(answer.response) if answer.name in TOOLS else None
+    if memories is None:
+        yield Line("result", f"← {answer.name}: {value_text(answer.response)}")
+        return
+    yield Line("result", f"← {answer.name}: {counted(len(memories), 'memory', 'memories')}")
+    for each in memories:
+        yield Line("result", each)
 
 
 def _actions(event: Event) -> Iterator[Line]:

@@ -22,28 +22,38 @@ _MOST_BRACKETS: Final = 500  # the time that they take grows with their square
 _HEADINGS: Final = {"h1": "h4", "h2": "h5", "h3": "h6", "h4": "h6", "h5": "h6"}  # below an event's
 
 
-def markdown(text: str, searched: str = "") -> Markup:
-    """With the text that was searched for marked."""
-    return _rendered(text, searched.casefold())
+Searched = str | re.Pattern[str] | None
+"""A text that was searched for, or what matches it in lower case."""
 
 
-def marked(text: str, searched: str) -> Markup:
-    """Plain text, with the text that was searched for marked."""
-    return Markup(_marked(text, searched.casefold()))
+def markdown(text: str, searched: Searched = None) -> Markup:
+    """With what was searched for marked."""
+    return _rendered(text, _pattern(searched))
 
 
-def _marked(text: str, searched: str) -> str:
+def marked(text: str, searched: Searched) -> Markup:
+    """Plain text, with what was searched for marked."""
+    return Markup(_marked(text, _pattern(searched)))
+
+
+def _pattern(searched: Searched) -> re.Pattern[str] | None:
+    if isinstance(searched, str):
+        return re.compile(re.escape(searched.casefold())) if searched else None
+    return searched
+
+
+def _marked(text: str, searched: re.Pattern[str] | None) -> str:
     """Escaped. An entity, such as `&#x202e;`, has become a character only now."""
     text = visible(text)
     # A few characters change their number when folded: then no offset would be right.
-    if not searched or len(folded := text.casefold()) != len(text):
+    if searched is None or len(folded := text.casefold()) != len(text):
         return str(escape(text))
-    found, at = [], 0
-    while (next_one := folded.find(searched, at)) >= 0:
-        end = next_one + len(searched)
-        found.append(f"{escape(text[at:next_one])}<mark>{escape(text[next_one:end])}</mark>")
+    marked, at = [], 0
+    for found in searched.finditer(folded):
+        begin, end = found.span()
+        marked.append(f"{escape(text[at:begin])}<mark>{escape(text[begin:end])}</mark>")
         at = end
-    return "".join(found) + str(escape(text[at:]))
+    return "".join(marked) + str(escape(text[at:]))
 
 
 class _Renderer(RendererHTML):
@@ -108,7 +118,7 @@ _READER: Final = _reader()
 
 
 @lru_cache(maxsize=512)  # a page that is followed shows the same texts again and again
-def _rendered(text: str, searched: str) -> Markup:
+def _rendered(text: str, searched: re.Pattern[str] | None) -> Markup:
     if text.count("[") > _MOST_BRACKETS:
         return Markup('<p dir="auto">{}</p>').format(marked(text, searched))
     made = _READER.render(visible(text), {"searched": searched})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +19,8 @@ from cosmosservice.explore.past import compared, shown
 from cosmosservice.explore.reads import Reads
 from cosmosservice.hosting.operation import Bounded
 from cosmosservice.memory.documents import Owner
+from cosmosservice.memory.entries import text_in
+from cosmosservice.memory.words import found_in
 from cosmosservice.sessions.store.keys import SessionKey
 
 if TYPE_CHECKING:
@@ -34,6 +38,8 @@ class Memory:
     timestamp: str
     session_id: str
     blocks: list[Block]
+    why: str  # it was found
+    marks: re.Pattern[str] | None  # what matches
 
 
 class People(Reads):
@@ -79,7 +85,7 @@ class People(Reads):
                 Bounded("iter_memories"), lambda store: store.latest(owner, _MEMORIES)
             )
         budget = ImageBudget()
-        return [_memory(each, budget) for each in found]
+        return [_memory(each, budget, searched) for each in found]
 
     async def artifact(self, request: web.Request) -> web.Response:
         files, key, name, version = self._asked(request)
@@ -122,15 +128,30 @@ class People(Reads):
         return files, user_of(request), name, number_of(request, "version")
 
 
-def _memory(entry: MemoryEntry, budget: ImageBudget) -> Memory:
+def _memory(entry: MemoryEntry, budget: ImageBudget, searched: str) -> Memory:
     blocks = [block for part in entry.content.parts or [] for block in part_blocks(part, budget)]
     session = entry.custom_metadata.get("session_id")
+    author = entry.author or ""
     return Memory(
-        entry.author or "",
+        author,
         _local(entry.timestamp),
         session if isinstance(session, str) else "",
         blocks,
+        _why(entry.custom_metadata.get("match") or {}) if searched else "",
+        found_in(text_in(entry.content), author, searched) if searched else None,
     )
+
+
+def _why(match: Mapping[str, Any]) -> str:
+    """Why a search found the memory, by its metadata."""
+    reasons = []
+    if match.get("words"):
+        reasons.append(f"has {', '.join(match['words'])}")
+    if "answer_to" in match:
+        reasons.append("follows a question that matches")
+    if "nearness" in match:
+        reasons.append(f"near in meaning, {match['nearness']:.2f}")
+    return "; ".join(reasons)
 
 
 def _local(timestamp: Any) -> str:

@@ -116,6 +116,23 @@ def terms_of(question: str) -> list[Term]:
     return list({term.said: term for term in reversed(terms)}.values())[::-1]
 
 
+def found_in(text: str, author: str, question: str) -> re.Pattern[str] | None:
+    """Matches, in lower case, the words of a memory and of its author's name that the question
+    looks for. None if there are none."""
+    terms = terms_of(question)
+    said = {token for term in terms for token in term.said}
+    named = {term.name for term in terms}
+    words, runs = split(text)
+    language = languages.language_of(set(words))
+    names, _ = split(author.replace("_", " "))
+    whole = {word for word in words if fold(languages.stem(word, language)) in said}
+    whole |= {word for word in names if AUTHOR + fold(word) in named}
+    pairs = {pair for run in runs for pair in _pairs(run) if pair in said}
+    found = [rf"(?<![^\W_]){re.escape(word)}(?![^\W_])" for word in sorted(whole)]
+    found += map(re.escape, sorted(pairs, key=len, reverse=True))
+    return re.compile("|".join(found)) if found else None
+
+
 def _alternatives(word: str, spoken: Iterable[str]) -> frozenset[str]:
     plain = fold(word)
     found = {plain}

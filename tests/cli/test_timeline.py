@@ -2,7 +2,9 @@
 
 import pytest
 from google.adk.events import Event, EventActions
+from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions import Session
+from google.adk.tools.load_memory_tool import LoadMemoryResponse
 from google.genai import types
 from rich.console import Console
 
@@ -42,6 +44,29 @@ def test_text_thoughts_calls_results_and_files_look_different():
         ("note", "image/png, 5 bytes"),
         ("note", "file gs://b/f"),
     ]
+
+
+def test_memories_that_a_tool_returned_are_shown_as_author_time_and_text():
+    memory = MemoryEntry(
+        author="ann",
+        timestamp="2026-05-01T10:30:00+00:00",
+        content=types.Content(parts=[types.Part(text="Yes,\nlast May!")]),
+    )
+    as_objects = {"result": LoadMemoryResponse(memories=[memory])}
+    as_json = {"result": {"memories": [memory.model_dump(mode="json")]}}
+    ours = {"memories": [{"author": "ann", "time": memory.timestamp, "text": "Yes,\nlast May!"}]}
+    for name, response in (
+        ("load_memory", as_objects),
+        ("load_memory", as_json),
+        ("search_memory", ours),
+    ):
+        part = types.Part.from_function_response(name=name, response=response)
+        assert [text for _, text in lines_of(event(part))] == [
+            f"← {name}: 1 memory",
+            "2026-05-01 10:30  ann: Yes, last May!",
+        ]
+    other = types.Part.from_function_response(name="search_memory", response={"memories": 1})
+    assert list(lines_of(event(other))) == [("result", '← search_memory: {"memories": 1}')]
 
 
 def test_state_changes_transfers_and_errors_are_shown():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tests.explore.support import read
 from tests.memory.damage import GOOD, fill_with_damage
 
 
@@ -12,5 +13,5 @@ async def test_a_damaged_memory_hides_no_other(visit, emulator):
     visitor = await visit(dependants=True)
     for user in users[::2]:
         for searched in ({}, {"memory": "tea"}):
-            page = await visitor.get("/user", app="app", user=user, **searched)
+            page = read(await visitor.get("/user", app="app", user=user, **searched))
             assert set(re.findall("tea before|tea after", page)) == GOOD

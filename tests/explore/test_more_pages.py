@@ -51,7 +51,9 @@ async def test_memories_are_searched_as_the_agent_would(visit):
     visitor = await visit(dependants=True)
     await visitor.dependants.memory.add_session_to_memory(await make(visitor.service))
     assert "Search as the agent would" in read(await visitor.get("/user", **USER))
-    assert "Tea, please" in read(await visitor.get("/user", **USER, memory="tea"))
+    page = await visitor.get("/user", **USER, memory="teas")
+    assert "<mark>Tea</mark>, please" in page
+    assert "has teas" in read(page)
     assert "Nothing was found." in read(await visitor.get("/user", **USER, memory="coffee"))
 
 
