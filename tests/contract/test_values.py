@@ -46,7 +46,7 @@ RICH = {
     "set": {1, 2},
     "tuple": (1, "two", (3.0,)),
     "nested": {"list": [Decimal("0.1"), {"set": {"a"}}], "tuple": ({"b": b"b"},)},
-    "like_an_escape": {"$dict": [["a", 1]], "$type": "datetime", "$": None},
+    "like_an_escape": {"$": None, "$dict": [["a", 1]], "$type": "datetime"},
     "numbers_as_keys": {1: "one", 2: {3: None}},
 }
 
@@ -76,6 +76,16 @@ async def test_values_survive_exactly(service, app, prefix, values):
         assert same(stored.state[key], value), key
     for key, value in appended.items():
         assert same(stored.events[0].actions.state_delta[key], value), key
+
+
+@pytest.mark.needs("order")
+async def test_keys_stay_in_their_order(service, app):
+    value = {"long": 1, "b": {"z": 1, "$": 2}, "a": 3}
+    session = await service.create_session(app_name=app, user_id="ann", state={"user:v": value})
+    await service.append_event(session, event("set", delta={"v": value}))
+    stored = await reload(service, session)
+    assert same(stored.state["v"], value)
+    assert same(stored.state["user:v"], value)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf], ids=repr)

@@ -51,6 +51,7 @@ NEEDS = {
     "charges": "request units",
     "vectors": "vector search",
     "conditional batches": "If-Match that is checked inside a transaction",
+    "order": "objects whose keys stay in their order",
 }
 
 _OUTSIDE = {
@@ -72,6 +73,7 @@ LACKS: dict[str, dict[str, str]] = {
         "charges": "the container charges 1 for everything (recorded)",
         "vectors": "the container has no vector search (#162)",
         "conditional batches": "the container ignores If-Match inside a batch (#302)",
+        "order": "the container sorts the keys of objects (recorded)",
     },
 }
 
