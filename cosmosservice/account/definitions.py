@@ -12,6 +12,14 @@ from typing import Any
 
 from cosmosservice.account.settings import Settings, variable
 
+VECTORS = "vectorEmbeddingPolicy"
+
+
+def dimensions_of(policy: Mapping[str, Any] | None) -> int | None:
+    """How long the vectors of a policy are. None: it has none."""
+    embeddings = (policy or {}).get("vectorEmbeddings") or []
+    return int(embeddings[0]["dimensions"]) if embeddings else None
+
 
 @dataclass(frozen=True)
 class ContainerDefinition:
@@ -49,7 +57,7 @@ class ContainerDefinition:
         if self.unique_key is not None:
             found["uniqueKeyPolicy"] = self.unique_key_policy
         if self.vector_embedding_policy is not None:
-            found["vectorEmbeddingPolicy"] = self.vector_embedding_policy
+            found[VECTORS] = self.vector_embedding_policy
         return found
 
     @property
@@ -61,6 +69,11 @@ class ContainerDefinition:
         rules = properties.get("uniqueKeyPolicy", {}).get("uniqueKeys", [])
         paths = [list(rule.get("paths", [])) for rule in rules]
         return self.unique_key is not None and [self.unique_key] not in paths
+
+    def wrong_vectors(self, properties: Mapping[str, Any]) -> bool:
+        """Whether a container cannot hold the vectors of this definition."""
+        wanted = dimensions_of(self.vector_embedding_policy)
+        return wanted is not None and wanted != dimensions_of(properties.get(VECTORS))
 
     def wrong_partition_key(self, properties: Mapping[str, Any]) -> str | None:
         """The partition key of a container that cannot be used, as text."""

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cosmosservice.account.definitions import ContainerDefinition
+from cosmosservice.account.definitions import VECTORS, ContainerDefinition, dimensions_of
 from cosmosservice.account.failures import Failure
 from cosmosservice.account.retries import REQUEST
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
@@ -135,7 +135,8 @@ async def update_container(
     except ContainerMismatchError:
         return []
     wrong = definition.advice(properties)
-    if not wrong or definition.wrong_partition_key(properties) is not None:
+    usable = definition.wrong_partition_key(properties) is None
+    if not wrong or not usable or definition.wrong_vectors(properties):
         return []
     # Not `replace_container`: it takes only some of the properties and resets the others.
     await database.client_connection.ReplaceContainer(
@@ -174,6 +175,19 @@ def check_container(
         raise ContainerMismatchError(
             f"Container {name!r} lacks the unique key {definition.unique_key}, which is fixed at"
             " creation. Name another container, or create this one again."
+        )
+    if definition.wrong_vectors(properties):
+        made_for = dimensions_of(properties.get(VECTORS))
+        if made_for is None:
+            raise ContainerMismatchError(
+                f"Container {name!r} was created without a vector policy, which is fixed at"
+                " creation. Name another container for a service with an embedder, or create this"
+                " one again."
+            )
+        raise ContainerMismatchError(
+            f"Container {name!r} was made for vectors of {made_for} dimensions; the embedder's"
+            f" have {dimensions_of(definition.vector_embedding_policy)}. Name another container, or"
+            " use the embedder it was made for."
         )
     for problem in definition.advice(properties):
         logger.warning("Container %r: %s", name, problem)

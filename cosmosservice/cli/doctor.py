@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import AsyncIterator, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from cosmosservice.account.charges import RequestCharge
 from cosmosservice.account.connection import AccountProperties, Connection
 from cosmosservice.account.container import Container
-from cosmosservice.account.definitions import ContainerDefinition
+from cosmosservice.account.definitions import VECTORS, ContainerDefinition, dimensions_of
 from cosmosservice.account.failures import NotFound
 from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.settings import Settings
@@ -24,6 +24,7 @@ from cosmosservice.errors import (
     UnavailableError,
 )
 from cosmosservice.hosting.deadline import within
+from cosmosservice.memory.definition import MEMORIES_CONTAINER
 
 FAR_AWAY = 0.025  # seconds; inside a region a point read takes less than 10 ms
 PROBES = 7
@@ -180,9 +181,18 @@ async def _containers(
             "warn" if advice else "ok",
             check,
             f"partition key {definition.partition_key}"
-            + ("" if advice else ", indexing and TTL as they should be"),
+            + ("" if advice else ", indexing and TTL as they should be")
+            + (_searched_by(properties) if definition is MEMORIES_CONTAINER else ""),
             " ".join([*advice, "`cosmosservice init --update` repairs it."] if advice else []),
         )
+
+
+def _searched_by(properties: Mapping[str, Any]) -> str:
+    """Whether the container can have vectors, which is fixed at creation."""
+    dimensions = dimensions_of(properties.get(VECTORS))
+    if dimensions is None:
+        return "; for words only"
+    return f"; for vectors of {dimensions} dimensions"
 
 
 def _missing(settings: Settings, name: str, error: CosmosServiceError) -> tuple[str, str]:

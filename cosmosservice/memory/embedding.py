@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from cosmosservice.account.container import Container, Document
 from cosmosservice.account.failures import Conflict, NotFound, PreconditionFailed
-from cosmosservice.errors import ConfigurationError, ContainerMismatchError
+from cosmosservice.errors import ConfigurationError
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.damage import is_at, strings
 from cosmosservice.memory.documents import Owner
@@ -74,26 +74,6 @@ async def dimensions_of(embedder: Embedder) -> int:
         f"The embedder failed ({reason}) when it was asked how many dimensions its vectors have."
         " Nothing was stored. Give it an attribute `dimensions`, or try again."
     )
-
-
-def check_policy(name: str, dimensions: int, properties: Any) -> None:
-    """Raises an error if the container cannot hold such vectors."""
-    policy = properties.get("vectorEmbeddingPolicy") or {}
-    made_for = [
-        each.get("dimensions")
-        for each in policy.get("vectorEmbeddings", [])
-        if each.get("path") == "/embedding"
-    ]
-    if not made_for:
-        raise ContainerMismatchError(
-            f"Container {name!r} was created without a vector policy, which is fixed at creation."
-            " Name another container for a service with an embedder, or create this one again."
-        )
-    if made_for != [dimensions]:
-        raise ContainerMismatchError(
-            f"Container {name!r} was made for vectors of {made_for[0]} dimensions; the embedder's"
-            f" have {dimensions}. Name another container, or use the embedder it was made for."
-        )
 
 
 class Vectors:

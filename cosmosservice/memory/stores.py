@@ -61,8 +61,6 @@ class MemoryStores:
 
         dimensions = await embedding.dimensions_of(embedder)
         container = await connection.container(with_vectors(dimensions), self._container)
-        properties = await connection.container_properties(self._container)
-        embedding.check_policy(self._container, dimensions, properties)
         vectors = embedding.Vectors(container, embedder, dimensions)
         await vectors.check_model()
         return vectors

@@ -141,6 +141,23 @@ def test_init_update_repairs_ttl_and_indexing_and_nothing_else(command):
     assert there["uniqueKeyPolicy"]["uniqueKeys"] == unique["uniqueKeys"]
 
 
+@pytest.mark.parametrize("update", [(), ("--update",)])
+def test_init_and_doctor_say_whether_memories_can_have_vectors(command, update):
+    command("init")
+    assert findings(command("doctor", "--json"))["container memories"]["found"].endswith(
+        "for words only"
+    )
+    refused = command("init", "--vectors", "4", *update)
+    assert refused.code == 2
+    assert "without a vector policy, which is fixed at creation" in refused.err
+    other = ("--uri", "cosmosdb://embedded/vectors.db")
+    command("init", "--vectors", "4", *other)
+    found = findings(command("doctor", "--json", *other))["container memories"]["found"]
+    assert found.endswith("for vectors of 4 dimensions")
+    assert command("init", "--update", *other).code == 0
+    assert "made for vectors of 4" in command("init", "--vectors", "5", *update, *other).err
+
+
 def test_init_update_says_what_cannot_be_changed(command):
     with Emulator("store.db") as emulator:
         client = raw_client(emulator)
