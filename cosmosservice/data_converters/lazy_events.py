@@ -17,7 +17,7 @@ as the one before, with the garbage collector held off.
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from google.adk.events.event import Event
@@ -96,26 +96,32 @@ class ReadAhead:
                 self._decoded[following] = fields_to_event(from_json(self._texts[following]))
 
 
-def lazy_events(texts: Sequence[bytes], ids: Sequence[str], times: Sequence[float]) -> list[Event]:
+def lazy_events(texts: Sequence[bytes], ids: Iterable[str], times: Iterable[float]) -> list[Event]:
     """The events of a session."""
     given = zip(texts, ids, times, strict=True)
     if len(texts) <= _READ_ONE_BY_ONE:
         return [lazy_event(*each) for each in given]
-    ahead = ReadAhead(texts)
+    ahead, known = ReadAhead(texts), None if event_subclasses else _lazy_class(Event)
     with collector_held_off():
         return [
-            _lazy({_RAW: raw, _AHEAD: ahead, _AT: at}, raw, event_id, timestamp)
+            _lazy(
+                known or _lazy_class(_class_of(raw)),
+                {_RAW: raw, _AHEAD: ahead, _AT: at},
+                event_id,
+                timestamp,
+            )
             for at, (raw, event_id, timestamp) in enumerate(given)
         ]
 
 
 def lazy_event(raw: bytes, event_id: str, timestamp: float) -> Event:
     """The event of a JSON document. Its id and timestamp can be read without decoding it."""
-    return _lazy({_RAW: raw}, raw, event_id, timestamp)
+    cls = _class_of(raw) if event_subclasses else Event
+    return _lazy(_lazy_class(cls), {_RAW: raw}, event_id, timestamp)
 
 
-def _lazy(fields: dict[str, Any], raw: bytes, event_id: str, timestamp: float) -> Event:
-    event = _new(_lazy_class(_class_of(raw) if event_subclasses else Event))
+def _lazy(cls: type[Event], fields: dict[str, Any], event_id: str, timestamp: float) -> Event:
+    event = _new(cls)
     # Tagged values are left out, so that access to one decodes the event.
     if event_id[:1] != "{":
         fields["id"] = event_id

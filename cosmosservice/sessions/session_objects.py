@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from google.adk.events.event import Event
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from cosmosservice.sessions.store.records import Record
     from cosmosservice.sessions.store.snapshot import Snapshot
 
+# Several times as fast as loops, for thousands of events.
+_text, _id, _time = map(attrgetter, ("raw", "event_id", "timestamp"))
+
 
 def event_object(record: Record) -> Event:
     return lazy_event(record.raw, record.event_id, record.timestamp)
@@ -30,9 +34,9 @@ def session_object(snapshot: Snapshot) -> Session:
         user_id=snapshot.key.user_id,
         state=merged(snapshot.state),
         events=lazy_events(
-            [record.raw for record in snapshot.records],
-            [record.event_id for record in snapshot.records],
-            [record.timestamp for record in snapshot.records],
+            list(map(_text, snapshot.records)),
+            map(_id, snapshot.records),
+            map(_time, snapshot.records),
         ),
         last_update_time=snapshot.last_update_time,
     )
