@@ -216,10 +216,11 @@ class Administration(StoreMethods):
         With `accept_loss` it continues without them.
         """
         key = SessionKey.named(app_name, user_id, session_id)
-        from cosmosservice.sessions.store.repair import repair
+        from cosmosservice.sessions.store.repair import Repair
 
         return await self.in_store(
-            Unbounded("repair_session"), lambda store: repair(store, key, accept_loss=accept_loss)
+            Unbounded("repair_session"),
+            lambda store: Repair(store).session(key, accept_loss=accept_loss),
         )
 
     # --- inspecting a store, and copying into it
