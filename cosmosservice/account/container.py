@@ -131,7 +131,8 @@ class Container:
         return headers.get("etag", "")
 
     async def probe(self, document_id: str, partition: str) -> bool:
-        """A probe: whether the document exists now, whatever a read has returned.
+        """A probe, which is a read barrier: whether the document exists now, whatever a read has
+        returned.
 
         A replace that cannot succeed is decided on the newest version and changes nothing. Its
         answer brings the session token up to date: what this client reads in the partition from

@@ -1,4 +1,5 @@
-"""Stamps: the order in which writers change shared state."""
+"""Stamps, which are hybrid logical clock timestamps: the order in which writers change shared
+state."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from cosmosservice.account.server_clock import ServerClock
 
 
 class HybridClock:
-    """Stamps by the server's time, but always above every stamp that this process has seen."""
+    """Gives stamps by the server's time, but always above every stamp that it has seen."""
 
     def __init__(self, server: ServerClock) -> None:
         self._server = server
