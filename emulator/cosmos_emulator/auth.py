@@ -25,6 +25,8 @@ EMULATOR_KEY = (
 # Resources that an Entra ID token may change: only those of the data plane.
 DATA_PLANE = {"docs", "sprocs", "triggers", "udfs", "conflicts"}
 
+# What clients quote in a token.
+_QUOTED = {"%3D": "=", "%3d": "=", "%26": "&", "%2B": "+", "%2b": "+", "%2F": "/", "%2f": "/"}
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MAX_SKEW = 15 * 60  # seconds between the date of a request and the server's time
@@ -36,6 +38,14 @@ def _seconds(date: str) -> float | None:
         return parsedate_to_datetime(date).timestamp()
     except (ValueError, TypeError):
         return None
+
+
+def _unquoted(token: str) -> str:
+    """As `unquote`, but fast for what tokens hold."""
+    text = token
+    for quoted, mark in _QUOTED.items():
+        text = text.replace(quoted, mark)
+    return unquote(token) if "%" in text else text
 
 
 def secret(key: str) -> bytes:
@@ -62,7 +72,7 @@ class Authenticator:
                 "passed."
             )
         # type=…&ver=…&sig=…, where the signature may hold any character
-        kind, _, rest = unquote(token).partition("&")
+        kind, _, rest = _unquoted(token).partition("&")
         kind, signature = kind.removeprefix("type="), rest.partition("sig=")[2]
         if kind == "master":
             self._check_master(request, signature)
