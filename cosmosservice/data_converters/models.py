@@ -140,7 +140,8 @@ class Plan(Generic[_M]):
         self, document: Mapping[str, Any], child: Child, decoders: Decoders | None = None
     ) -> _M:
         """The model that was written; raises if the document does not fit the class."""
-        decoders = decoders or self.decoders
+        if decoders is None:
+            decoders = self.decoders
         values = self._defaults.copy()
         found: set[str] = set()
         extra: dict[str, Any] | None = {} if self.extra else None
@@ -151,8 +152,7 @@ class Plan(Generic[_M]):
             known = decoders.get(key)
             if known is not None:
                 name, decode, kind = known
-                as_it_is = body is None or type(body) is kind
-                values[name] = body if as_it_is else decode(body, child)
+                values[name] = body if body is None or type(body) is kind else decode(body, child)
                 found.add(name)
             elif private is not None and key in private:
                 private[key] = child(body)
@@ -160,20 +160,26 @@ class Plan(Generic[_M]):
                 raise Mismatch(key)
             else:
                 extra[decode_key(key, child)] = child(body)
-        if not self._required <= found:
+        if self._required and not self._required <= found:
             raise Mismatch("a required field is missing")
-        for name, default in self._factories.items():
-            if values[name] is _UNSET:
-                values[name] = default()
+        if self._factories:
+            for name, default in self._factories.items():
+                if values[name] is _UNSET:
+                    values[name] = default()
         model: _M = _new(self.cls)
         _set_values(model, values)
         _set_found(model, found)
         _set_extra(model, extra)
         _set_private(model, private)
-        for name in self._validated & found if self._validated else ():
-            # A validator may decide the type of such a field, as it does for auth configs.
-            # What the validator refuses was assigned without it: it stays, as do other dicts
-            # and keys that it would turn into text.
+        if self._validated and not self._validated.isdisjoint(found):
+            self._validate(model, values, self._validated & found)
+        return model
+
+    def _validate(self, model: _M, values: dict[str, Any], names: set[str]) -> None:
+        """A validator may decide the type of such a field, as it does for auth configs. What the
+        validator refuses was assigned without it: it stays, as do other dicts and keys that it
+        would turn into text."""
+        for name in names:
             held = values[name]
             if isinstance(held, dict) and not (
                 type(held) is dict and all(type(key) is str for key in held)
@@ -181,7 +187,6 @@ class Plan(Generic[_M]):
                 continue
             with contextlib.suppress(Exception):
                 self.cls.__pydantic_validator__.validate_assignment(model, name, values[name])
-        return model
 
 
 def _default_of(field: FieldInfo) -> Callable[[], Any]:
