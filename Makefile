@@ -164,8 +164,13 @@ artifacts-matrix: $(STAMP) ## fail every request of artifact operations in every
 bench-artifacts: $(STAMP) .azurite/.installed ## compare artifacts with ADK's own services and the bare SDKs
 	$(BIN)/python -m benchmarks.artifacts
 
-test-web: $(STAMP) ## drive adk web and explore in headless Chromium, FastAPI in two workers (needs chromedriver)
+test-web: $(STAMP) .axe/.installed ## drive adk web and explore in headless Chromium (needs chromedriver and Node)
 	$(BIN)/python -m pytest tests/web
+
+.axe/.installed:
+	@echo "Installing axe, which checks accessibility ..."
+	@npm install --silent --no-audit --no-fund --prefix .axe axe-core@4.14.0
+	@touch $@
 
 test-packaging: $(STAMP) ## install the wheel in a clean environment and use it (downloads)
 	$(BIN)/python -m pytest tests/packaging/clean
@@ -217,4 +222,4 @@ lock: ## compile the locks from pyproject.toml, with hashes (needs uv)
 	echo 'zensical<0.1' | $(COMPILE) -o requirements-site.lock -
 
 clean: ## remove the environment and the files that tools made
-	rm -rf $(VENV) .matrix .pythons .azurite .site .demo build dist .coverage* .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .matrix .pythons .azurite .axe .site .demo build dist .coverage* .mypy_cache .ruff_cache .hypothesis

@@ -9,12 +9,11 @@ from typing import Final
 from aiohttp import web
 
 from cosmosservice.explore.addresses import number_of
-from cosmosservice.explore.catalogue import Search
 from cosmosservice.explore.reads import Reads
 from cosmosservice.explore.rendering import url
 from cosmosservice.sessions.store.usage import Usage, UsageReport
 
-_MOST_APPS: Final = 20
+_MOST_APPS: Final = 50
 _MOST_ROWS: Final = 100
 _DAY: Final = 24 * 3600
 
@@ -34,10 +33,9 @@ class Accounts(Reads):
     async def page(self, request: web.Request) -> web.Response:
         app, days = request.query.get("app", ""), number_of(request, "days") or 0
         since = time.time() - days * _DAY if days else None
-        if not self._catalogue.apps:
-            await self._catalogue.find(Search())
-        apps = [app] if app else self._catalogue.apps[:_MOST_APPS]
-        reports = [await self._service.usage(app_name=each, since=since) for each in apps]
+        known = self._catalogue.apps if app else await self._service.list_apps()
+        chosen = [app] if app else known[:_MOST_APPS]
+        reports = [await self._service.usage(app_name=each, since=since) for each in chosen]
         of_apps = [
             Row(each.app_name, url("/usage", app=each.app_name, days=days or None), *_sums(each))
             for each in reports
@@ -49,7 +47,8 @@ class Accounts(Reads):
             "usage.html",
             app=app,
             days=days,
-            apps=self._catalogue.apps,
+            apps=known,
+            left_out=0 if app else len(known) - len(chosen),
             total=sum((row.usage for row in of_apps), Usage()),
             sessions=sum(row.sessions for row in of_apps),
             tables=tables,
