@@ -71,7 +71,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
             yield finding
         if complete:
             opened = [
-                await connection.container(each, each.name(settings))
+                connection.existing(each, each.name(settings))
                 for each in CONTAINERS
                 if each not in missing
             ]
@@ -198,7 +198,7 @@ def _searched_by(properties: Mapping[str, Any]) -> str:
 def _missing(settings: Settings, name: str, error: CosmosServiceError) -> tuple[str, str]:
     """What is missing, and what to do."""
     if not isinstance(error, ContainerMismatchError):
-        return message_of(error), ""
+        return message_of(error), _connection_advice(settings, error)
     if settings.embedded_path is None:
         return (
             f"there is none in database {settings.database!r}, or this identity may not see it",

@@ -223,6 +223,22 @@ def test_doctor_tells_the_refusals_of_azure_apart(command, monkeypatch, reason):
     assert "ada@example.com" not in shown.out + shown.err
 
 
+def test_doctor_says_what_to_do_if_only_documents_are_refused(command, monkeypatch):
+    """As with an identity that may read metadata and nothing else."""
+    with Emulator() as emulator, serving(emulator) as endpoint:
+        monkeypatch.setenv("COSMOSDB_KEY", emulator.key)
+        uri = f"cosmosdb://{endpoint.removeprefix('http://')}adk?protocol=http"
+        command("init", "--uri", uri)
+        for operation in ("read", "create", "delete"):
+            emulator.faults.fail(403, operation=operation, times=None)
+        shown = command("doctor", "--json", "--uri", uri)
+    assert shown.code == 1
+    found = findings(shown)
+    for name in ("sessions", "events", "memories", "artifacts"):
+        assert found[f"access to {name}"]["status"] == "fail"
+        assert found[f"access to {name}"]["advice"]
+
+
 def test_doctor_says_how_to_get_an_identity(command, monkeypatch):
     class NoIdentity:
         async def get_token(self, *scopes, **options):
