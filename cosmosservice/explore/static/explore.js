@@ -313,7 +313,7 @@ class Point {
   // Tells screen readers the position of the slider.
   name() {
     const event = byId(`e${this.at}`);
-    const said = event?.querySelector("p.text")?.textContent.slice(0, 60) ?? "";
+    const said = event?.querySelector(".text")?.textContent.trim().slice(0, 60) ?? "";
     this.slider.setAttribute("aria-valuetext", `event ${this.at}${event ? `, ${event.dataset.author}: ${said}` : ""}`);
   }
 
@@ -416,24 +416,26 @@ byId("help").addEventListener("click", () => byId("keys").showModal());
 
 // --- Keys.
 
-function toEvent(find) {
-  const all = [...document.querySelectorAll("article.event")];
-  const seen = all.findIndex((each) => each.getBoundingClientRect().top > 20);
-  const event = find(all, seen < 0 ? all.length : seen);
-  event?.scrollIntoView({ block: "start" });
-  return event;
+let error = null; // that was shown last
+
+// The one after it or, if the reader has moved on, after the beginning of the window.
+function nextError() {
+  const all = [...document.querySelectorAll("article.failed")];
+  const box = error?.getBoundingClientRect();
+  const here = box && box.bottom > 0 && box.top < innerHeight;
+  const next = here ? all.indexOf(error) + 1 : all.findIndex((each) => each.getBoundingClientRect().top > 0);
+  error = all[next] ?? all[0];
+  if (error) error.scrollIntoView({ block: "start" });
+  else tell("There is no error on this page.");
 }
 
 const KEYS = {
   "/": () => { byId("q")?.focus(); byId("q")?.select(); },
   "?": () => byId("keys").showModal(),
   t: () => theme(1),
-  g: () => toEvent((all) => all[0]),
+  g: () => document.querySelector("article.event")?.scrollIntoView({ block: "start" }),
   G: () => byId("end") && toEnd(),
-  e: () => {
-    const found = toEvent((all, from) => all.slice(from + 1).concat(all).find((each) => each.matches(".failed")));
-    if (!found) tell("There is no error on this page.");
-  },
+  e: nextError,
   o: () => {
     const all = [...document.querySelectorAll("article details:not([data-load])")];
     const open = all.some((each) => !each.open);
