@@ -229,8 +229,7 @@ def test_doctor_says_what_to_do_if_only_documents_are_refused(command, monkeypat
         monkeypatch.setenv("COSMOSDB_KEY", emulator.key)
         uri = f"cosmosdb://{endpoint.removeprefix('http://')}adk?protocol=http"
         command("init", "--uri", uri)
-        for operation in ("read", "create", "delete"):
-            emulator.faults.fail(403, operation=operation, times=None)
+        emulator.faults.fail(403, where=lambda each: each.resource == "docs", times=None)
         shown = command("doctor", "--json", "--uri", uri)
     assert shown.code == 1
     found = findings(shown)
