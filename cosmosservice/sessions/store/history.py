@@ -20,6 +20,8 @@ from cosmosservice.sessions.store.session_documents import fold
 from cosmosservice.sessions.store.snapshot import Past, Snapshot
 from cosmosservice.sessions.store.state import State
 
+_FAR = 200  # events
+
 Point = int | str | datetime.datetime  # a revision, the id of an event, or a time
 
 
@@ -41,12 +43,12 @@ class History(Part):
     async def at(self, key: SessionKey, point: Point | None) -> Past:
         """The session at a point; None: as it is now. Raises ValueError if there is no such
         point."""
-        view = self._views.of(key)
-        if type(point) is int and point > 0 and (view is None or not view.whole):
+        await self._reader.confirm(key)
+        if type(point) is int and await self._is_far(key, point):
             past = await self._up_to(key, point)
             if past is not None:
                 return past
-        now = await self._reader.read(key, confirmed=True)
+        now = await self._reader.read(key)
         if now is None:
             raise SessionNotFoundError(f"Session {key.session_id} not found.")
         seq = now.marker.seq if point is None else _seq_at(now, point)
@@ -58,10 +60,18 @@ class History(Part):
             return replace(past, time=point.timestamp())
         return past
 
+    async def _is_far(self, key: SessionKey, revision: int) -> bool:
+        """Whether so much follows a revision that it is worth a request not to read it."""
+        view = self._views.of(key)
+        if revision <= 0 or (view is not None and view.whole):
+            return False
+        document = self._documents.known(key) or await self._documents.read(key)
+        return document is not None and document.revision - revision > _FAR
+
     async def _up_to(self, key: SessionKey, revision: int) -> Past | None:
         """The same without reading later events, if the log has that revision and still knows what
         the session was created with."""
-        now = await self._reader.read(key, 0, confirmed=True)
+        now = await self._reader.read(key, 0)
         document = self._documents.known(key)
         if now is None or document is None or document.incarnation != now.marker.incarnation:
             return None
