@@ -476,6 +476,7 @@ def test_pictures_of_a_phone_and_of_the_plots(page, browser):
     screen(browser, 390, 780)
     go(page, browser, f"{TRIP}&at=6")
     is_live(browser)
+    assert browser.execute_script("return scrollY") > 0  # at the event
     picture(browser, "phone")
     dark(browser, False)
     screen(browser, 1200, 800)

@@ -280,6 +280,7 @@ class Point {
       if (key.key === "k") this.go(this.at - 1);
     });
     this.name();
+    if (this.moved && !location.hash) byId(`e${this.at}`)?.scrollIntoView({ block: "center" });
   }
 
   get at() { return Number(this.slider.value); }
