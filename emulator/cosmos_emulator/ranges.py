@@ -55,7 +55,10 @@ def split(count: int, version: int) -> tuple[Range, ...]:
 def _bound(number: int, count: int, version: int) -> str:
     if version == 1:
         return binary_v1(float((2**32 - 1) * number // count)).hex().upper()
-    return f"{2**126 * number // count:032X}"
+    # A multiple of one step, as the service has them; a split keeps the bounds that are there.
+    halvings = (count & -count).bit_length() - 1
+    step = 2**126 // (count >> halvings)
+    return f"{number * step >> halvings:032X}"
 
 
 def overlapping(ranges: tuple[Range, ...], low: str, high: str) -> tuple[Range, ...]:

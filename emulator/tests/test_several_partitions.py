@@ -9,6 +9,7 @@ from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from cosmos_emulator import Emulator
+from cosmos_emulator.ranges import split
 
 from .raw import create, make_container, send, signed
 
@@ -355,3 +356,9 @@ async def test_a_change_feed_goes_on_after_a_split_with_nothing_twice(partitions
 def test_a_container_that_is_not_there_cannot_be_split():
     with Emulator() as emulator, pytest.raises(ValueError, match="no container 'items'"):
         emulator.split("items")
+
+
+def test_bounds_are_the_service_s_and_stay_when_ranges_are_split():
+    lows = [each.low for each in split(5, 2)]
+    assert lows[4] == "33333333333333333333333333333330"  # as Microsoft's tests expect it
+    assert set(lows) < {each.low for each in split(10, 2)}
