@@ -20,7 +20,7 @@ PACKAGE = str(Path(cosmosservice.__file__).parent)
 
 PAGE = Path(PACKAGE).parent / "CONTRIBUTING.md"
 WALKS = [
-    re.findall(r"^\d+\. `([\w.]+)`", walk, re.MULTILINE)
+    re.findall(r"^\d+\. `([\w.]+)`", walk.partition("\n## ")[0], re.MULTILINE)
     for walk in PAGE.read_text("utf-8").split(", frame by frame\n")[1:]
 ]
 
