@@ -13,10 +13,10 @@ from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSess
 from cosmosservice.account.container import Document
 from cosmosservice.cli import archive, archived
 from cosmosservice.cli.archived import ARTIFACTS, DELETED, MEMORIES, Chosen, Memory, Version
-from cosmosservice.cli.console import Problem, bar, counted, err
+from cosmosservice.cli.console import bar, counted, err
 from cosmosservice.cli.migrate import Migration, listed, loaded, print_report
 from cosmosservice.cli.reports import TO_COPY, Copies
-from cosmosservice.cli.session_work import service_of
+from cosmosservice.cli.session_work import no_session, service_of
 from cosmosservice.cli.sources import apps_of
 from cosmosservice.sessions.archive_lines import HEAD
 
@@ -66,10 +66,7 @@ class Export:
         if ARTIFACTS in self._also:
             also.append(counted(self._others["artifact"], "version") + " of artifacts")
         if session_id is not None and not self.written and not self._others:
-            raise Problem(
-                f"There is no session {session_id!r}. `cosmosservice sessions list` shows those"
-                " that are there."
-            )
+            raise no_session(session_id)
         err.print(f"{', '.join([counted(self.written, 'session'), *also])} written.")
 
     async def _apps(self, service: CosmosSessionService, uri: str | None) -> list[str]:

@@ -79,18 +79,22 @@ async def named(
         if deleted in (None, gone)
     ]
     if not found:
-        kind = "deleted session" if deleted else "session"
-        option = " --deleted" if deleted else ""
-        raise Problem(
-            f"There is no {kind} {given.session_id!r}. `cosmosservice sessions list{option}` shows"
-            " those that are there."
-        )
+        raise no_session(given.session_id, deleted=deleted is True)
     if len(found) > 1:
         which = "".join(f"\n  --app {each.app_name!r} --user {each.user_id!r}" for each in found)
         raise UsageProblem(
             f"{len(found):,} sessions have the id {given.session_id!r}. Name one of them:{which}"
         )
     return found[0]
+
+
+def no_session(session_id: str, *, deleted: bool = False) -> Problem:
+    kind = "deleted session" if deleted else "session"
+    option = " --deleted" if deleted else ""
+    return Problem(
+        f"There is no {kind} {session_id!r}. `cosmosservice sessions list{option}` shows those"
+        " that are there."
+    )
 
 
 class OwnerName(NamedTuple):

@@ -241,6 +241,7 @@ def test_the_slider_shows_the_state_at_an_event_and_forks_from_there(page, brows
     assert "at" in browser.find_element(By.ID, "e6").get_attribute("class").split()
     assert browser.current_url.endswith("&at=6")
     browser.execute_script("window.scrollTo(0, 0); document.activeElement.blur()")
+    is_live(browser)
     picture(browser, "session")
 
     browser.find_element(By.TAG_NAME, "body").send_keys("k")
