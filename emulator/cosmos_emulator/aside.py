@@ -1,8 +1,9 @@
 """Queries that take long run aside: in a thread, on a connection of their own.
 
 A query first runs where its request arrived. After `BRIEF` seconds it is given up there, and begins
-again aside. There it works in slices and rests between them while other requests are answered, so
-that these hardly notice it. It ends early if nobody waits for its answer any more.
+again aside; the next time it begins there at once. There it works in slices and rests between them
+while other requests are answered, so that these hardly notice it. It ends early if nobody waits for
+its answer any more.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from cosmos_emulator.query.deadline import Deadline
 
 BRIEF: Final = 0.02  # seconds of the processor
 LONG_TEXT: Final = 4096  # characters: a longer query takes a while before its first row
+
+_REMEMBERED: Final = 64  # queries that took long
 
 _SLICE: Final = 0.0005  # seconds of work, after which others are let in
 _PAUSE: Final = 0.002  # seconds for which a query rests when it has met another request
@@ -52,6 +55,20 @@ class Aside:
 
     def __init__(self) -> None:
         self.met = 0.0  # when a request was last in the gateway
+        self._long: dict[int, None] = {}  # the latest queries that took long, the oldest first
+
+    def expects(self, request: Request) -> bool:
+        """Whether this query took long the last time."""
+        return bool(self._long) and hash((request.path, request.body)) in self._long
+
+    def took(self, request: Request, seconds: float) -> None:
+        """How long a query has worked aside."""
+        number = hash((request.path, request.body))
+        self._long.pop(number, None)
+        if seconds > BRIEF / 4:
+            self._long[number] = None
+            if len(self._long) > _REMEMBERED:
+                self._long.pop(next(iter(self._long)), None)
 
     def run(self, request: Request, handle: Callable[[], Response]) -> Response:
         """In the thread of the caller, who does not leave."""
@@ -79,11 +96,13 @@ class _LongQuery:
         self._awaited = request.awaited
         request.deadline = Deadline(rest=self._rest)
         _turns.enter()
+        began = time.thread_time()
         try:
             self._slice_began = time.monotonic()
             return handle()
         finally:
             _turns.leave()
+            self._owner.took(request, time.thread_time() - began)
 
     def _rest(self) -> bool:
         now = time.monotonic()

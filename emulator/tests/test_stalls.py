@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosmos_emulator import Emulator, aside
+from cosmos_emulator.messages import Request
 from cosmos_emulator.query import regex, run
 from cosmos_emulator.query.deadline import Deadline, GivenUp
 from cosmos_emulator.query.errors import QueryError
@@ -287,6 +288,20 @@ async def test_others_are_answered_while_a_query_takes_long(container):
     await asyncio.gather(endless, return_exceptions=True)
     await asyncio.to_thread(thread.join, 60)
     assert not thread.is_alive()
+
+
+def test_what_took_long_begins_aside_the_next_time():
+    queries = aside.Aside()
+    slow, other = (Request("POST", "/dbs/db/colls/c/docs", {}, body) for body in (b"1", b"2"))
+    queries.took(slow, 0.03)
+    assert (queries.expects(slow), queries.expects(other)) == (True, False)
+    queries.took(slow, 0.001)
+    assert not queries.expects(slow)
+    for number in range(1000):
+        queries.took(Request("POST", "/", {}, b"%d" % number), 0.03)
+    remembered = [queries.expects(Request("POST", "/", {}, b"%d" % n)) for n in range(1000)]
+    assert 0 < sum(remembered) < 100
+    assert remembered[-1]
 
 
 async def _all(items):
