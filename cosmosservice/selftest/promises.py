@@ -213,7 +213,7 @@ async def memories(scratch: Scratch, one: Client, other: Client) -> str:
     await one.memory.add_session_to_memory(session)
     found = await one.memory.search_memory(**scratch.who, query="peanut")
     expect(len(found.memories) == 1, "a memory that was added is not found")
-    bob = scratch.who | {"user_id": f"{scratch.mark}-bob"}
+    bob = scratch.who | {"user_id": scratch.users[1]}
     stranger = await one.memory.search_memory(**bob, query="peanut")
     expect(not stranger.memories, "a user found the memory of another one")
     return "a memory is found by its user, and by nobody else"
@@ -256,9 +256,9 @@ async def repaired(scratch: Scratch, one: Client, other: Client) -> str:
 async def erased(scratch: Scratch, one: Client, other: Client) -> str:
     """G12: after everything above, nothing of the users is left in any container."""
     before = len(await scratch.documents())
-    for user in ("ada", "bob"):
+    for user in scratch.users:
         report = await one.sessions.purge_user(
-            app_name=scratch.mark, user_id=f"{scratch.mark}-{user}", include_state=True
+            app_name=scratch.mark, user_id=user, include_state=True
         )
         expect(not report.failed, "a purge reports that something is left")
     left = [each for each in await scratch.documents() if _has_content(each)]

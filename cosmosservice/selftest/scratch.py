@@ -15,10 +15,13 @@ from cosmosservice.account.charges import RequestCharge
 from cosmosservice.account.connection import Connection
 from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.settings import PREFIX, Settings
+from cosmosservice.artifacts.keys import Scope
 from cosmosservice.containers import CONTAINERS
 from cosmosservice.cosmos_artifact_service import CosmosArtifactService
 from cosmosservice.cosmos_memory_service import CosmosMemoryService
 from cosmosservice.cosmos_session_service import CosmosSessionService
+from cosmosservice.memory.documents import Owner
+from cosmosservice.sessions.store.keys import StateKey
 
 THROUGHPUT = 1_000  # RU/s of a scratch database on a provisioned account, for all containers
 
@@ -49,6 +52,7 @@ class Scratch:
     def __init__(self, settings: Settings, *, in_place: bool) -> None:
         self.mark = f"selftest-{secrets.token_hex(6)}"
         self.in_place = in_place
+        self._sessions: set[str] = set()
         self.folder: tempfile.TemporaryDirectory[str] | None = None
         update: dict[str, Any] = {} if in_place else {"database": self.mark}
         if settings.embedded_path == ":memory:":  # several processes must see it
@@ -58,10 +62,16 @@ class Scratch:
 
     @property
     def who(self) -> dict[str, Any]:
-        return {"app_name": self.mark, "user_id": f"{self.mark}-ada"}
+        return {"app_name": self.mark, "user_id": self.users[0]}
+
+    @property
+    def users(self) -> list[str]:
+        return [f"{self.mark}-{name}" for name in ("ada", "bob")]
 
     def session(self, name: str) -> dict[str, Any]:
-        return self.who | {"session_id": f"{self.mark}-{name}"}
+        session_id = f"{self.mark}-{name}"
+        self._sessions.add(session_id)
+        return self.who | {"session_id": session_id}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -97,7 +107,8 @@ class Scratch:
             await connection.create_shared_database(THROUGHPUT)
 
     async def documents(self) -> list[dict[str, Any]]:
-        """Everything in the four containers that mentions the names of this run."""
+        """Everything in the four containers that mentions the names of this run. In a database
+        that others use, only the partitions of these names are read."""
         found: list[dict[str, Any]] = []
         async with self._connection() as connection:
             for definition in CONTAINERS:
@@ -106,17 +117,34 @@ class Scratch:
                 if container is None:
                     continue
                 await container.probe_everywhere()
-                every = await container.query("SELECT * FROM c", {})
-                found += [each for each in every if self.mark in repr(each)]
+                partitions = self._partitions[definition.setting] if self.in_place else [None]
+                for partition in partitions:
+                    every = await container.query("SELECT * FROM c", {}, partition)
+                    found += [each for each in every if self.mark in repr(each)]
         return found
+
+    @property
+    def _partitions(self) -> dict[str, list[str]]:
+        """By the setting that names their container."""
+        scopes = [
+            Scope.named(self.mark, user, session)
+            for user in self.users
+            for session in (None, *self._sessions)
+        ]
+        return {
+            "session_container": [*self.users, StateKey.of_app(self.mark).user_id],
+            "conversation_container": [*self._sessions],
+            "memory_container": [Owner.of(self.mark, user).key for user in self.users],
+            "artifact_container": [each.partition for each in scopes],
+        }
 
     async def remove(self) -> None:
         """The database, or what was stored under names of this run."""
         if self.in_place:
             async with self.client() as client:
-                for user in ("ada", "bob"):
+                for user in self.users:
                     await client.sessions.purge_user(
-                        app_name=self.mark, user_id=f"{self.mark}-{user}", include_state=True
+                        app_name=self.mark, user_id=user, include_state=True
                     )
         else:
             async with self._connection() as connection:

@@ -56,6 +56,22 @@ def test_a_promise_that_is_not_kept_is_told_and_fails(command, tmp_path, monkeyp
     assert "2 of 3 promises were not kept" in done.out
 
 
+def test_in_place_nothing_of_others_is_erased(command, conversation, monkeypatch):
+    names = ("access", "memory", "artifacts", "G12")
+    chosen = [each for each in PROMISES if each[0] in names]
+    monkeypatch.setattr("cosmosservice.selftest.run.PROMISES", chosen)
+    monkeypatch.setattr("cosmosservice.cli.selftest._print_figures", lambda report: None)
+
+    async def nothing(scratch):
+        return [], {}
+
+    monkeypatch.setattr("cosmosservice.selftest.run.measured", nothing)
+    done = command("selftest", "--in-place")
+    assert done.code == 0, done.out
+    assert re.search(r"\d+ documents with events.*no content is left", done.out)
+    assert "first" in command("sessions", "list").out
+
+
 def test_what_cannot_be_measured_is_told(command, tmp_path, monkeypatch):
     async def well(*_):
         return "well"

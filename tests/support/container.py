@@ -60,10 +60,12 @@ def answers() -> bool:
         try:
             with urllib.request.urlopen(f"{ENDPOINT}/", timeout=5):
                 return True
-        except urllib.error.HTTPError:
-            return True  # it speaks HTTP
+        except urllib.error.HTTPError as error:
+            if error.code < 500:  # otherwise it listens, but is not ready
+                return True
         except OSError:
-            time.sleep(1)
+            pass  # it does not listen yet
+        time.sleep(1)
     return False
 
 
