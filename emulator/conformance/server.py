@@ -16,11 +16,12 @@ WORK = ROOT / ".conformance"
 def serving(port: int = 8081, partitions: int = 1) -> Iterator[dict[str, str]]:
     """Gives the variables by which Microsoft's tests find the server.
 
-    On port 8081, because some of the tests know no other endpoint.
+    On port 8081, because some of the tests know no other endpoint, and with the latency of a
+    network nearby, because some want to be too impatient for it.
     """
     command = [
         sys.executable, "-m", "cosmos_emulator", "--port", str(port),
-        "--partitions", str(partitions), "--tls", str(_certificate()),
+        "--partitions", str(partitions), "--latency", "0.003", "--tls", str(_certificate()),
     ]  # fmt: skip
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import re
 import signal
 import ssl
 import sys
@@ -46,6 +47,7 @@ def main(name: str = "cosmos-emulator", announce: Callable[[str, str], None] = a
             ) as emulator,
             contextlib.suppress(KeyboardInterrupt),
         ):
+            emulator.faults.latency = options.latency
             asyncio.run(_serve(emulator, options, _tls(options.tls), announce))
     except (StorageError, PortInUse, TlsError, ValueError) as error:
         sys.exit(f"{name}: {error}")
@@ -75,6 +77,13 @@ def _parser(name: str) -> argparse.ArgumentParser:
         help="seconds by which replicas lag: 0.5, a range such as 0-0.5, or inf",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed for the random lags of --lag")
+    parser.add_argument(
+        "--latency",
+        type=_seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="seconds by which every answer is late, as in a network; default: 0",
+    )
     parser.add_argument(
         "--like",
         metavar="NAME",
@@ -109,6 +118,13 @@ def _parser(name: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--tls", metavar="FILE", help="serve https; FILE has certificate and key")
     return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text) if re.fullmatch(r"\d*\.?\d+", text) else -1.0
+    if seconds < 0:
+        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds")
+    return seconds
 
 
 def _lag(text: str) -> Lag:

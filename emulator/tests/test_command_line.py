@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 
 import pytest
@@ -107,3 +108,14 @@ def test_the_data_page_is_served_on_request():
             assert answer.status == 200
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
+
+
+def test_latency_makes_answers_late():
+    assert "not a number of seconds" in refusal("--latency", "soon")
+    with start("--port", "0", "--latency", "0.2") as process:
+        endpoint = process.stdout.readline().split()[-1]
+        began = time.monotonic()
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(endpoint)
+        assert time.monotonic() - began >= 0.2
+        process.terminate()
