@@ -105,7 +105,7 @@ class SessionLog:
             document.incarnation,
             document.first_seq - 1,
             end.last,
-            document.title,
+            end.title,
             end.last_update_time,
             merged(end.state),
             deleted=end.deleted,

@@ -63,7 +63,9 @@ def test_every_link_of_an_export_leads_to_a_file_or_an_anchor(export, tmp_path):
                 assert (tmp_path / "out" / target).is_file(), (name, link)
         assert "Content-Security-Policy" in text
         assert '<form class="search' not in text
-    (first,) = (text for text in found.values() if "<h1><bdi>Untitled" in text and "ada 3" in text)
+    (first,) = (
+        text for text in found.values() if "<bdi>Untitled</bdi></h1>" in text and "ada 3" in text
+    )
     assert first.count('<template id="state-') == 3
     assert 'id="state-2"' in first
 

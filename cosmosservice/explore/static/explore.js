@@ -238,7 +238,8 @@ class Live {
         if (slider && point) point.extend(slider.max, true);
         else if (slider) location.reload(); // the first event: now there is a slider
       }
-      byId("count").textContent = made.getElementById("count").textContent;
+      for (const id of ["title", "facts"]) replace(byId(id), made.getElementById(id));
+      document.title = made.title;
       if (at_end) toEnd();
       else tell("There are newer events below.", { href: "#end", text: "Show them" });
     } else {

@@ -19,6 +19,7 @@ from cosmosservice.sessions.store.records import Record, is_deleted
 from cosmosservice.sessions.store.retention import expired
 from cosmosservice.sessions.store.session_documents import SessionDocument, fold
 from cosmosservice.sessions.store.state_documents import StateDocument, newest, record_changes
+from cosmosservice.sessions.store.titles import first_words
 from cosmosservice.sessions.store.usage import Usage
 
 _SHOWN = (ACTIVE, DELETED, RESTORING, FORKING)
@@ -35,6 +36,10 @@ class End:
     @property
     def last(self) -> int:
         return self.new[-1].seq if self.new else self.document.revision
+
+    @property
+    def title(self) -> str:
+        return self.document.title or first_words(self.new)
 
     @property
     def last_update_time(self) -> float:
