@@ -79,6 +79,10 @@ def message_of(error: Exception) -> str:
     return text if found is None else found[1].upper() + text[found.end() + 1 :]
 
 
+# Options of the client of a command for which nobody waits.
+LOW_PRIORITY = {"priority": "Low"}
+
+
 class Commands(click.Group):
     """Turns the package's exceptions into messages."""
 

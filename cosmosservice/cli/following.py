@@ -40,7 +40,7 @@ async def follow(
     made = None if embedder is None else imported(embedder)
     scope = Scope.named(app_name, user_id, session_id)
     async with (
-        session_work.service_of(uri) as sessions,
+        session_work.service_of(uri, background=True) as sessions,
         service_of(uri, writes=True, embedder=made) as memory,
     ):
         start = since or await _stored_continuation(memory, scope) or "beginning"

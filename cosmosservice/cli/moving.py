@@ -35,7 +35,7 @@ class Export:
         self, uri: str | None, app_name: str | None, user_id: str | None, session_id: str | None
     ) -> None:
         chosen = Chosen(app_name, user_id, session_id)
-        async with service_of(uri) as service:
+        async with service_of(uri, background=True) as service:
             await service.catch_up()
             apps = [app_name] if app_name is not None else await self._apps(service, uri)
             found = [

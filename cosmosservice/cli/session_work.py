@@ -18,6 +18,7 @@ from cosmosservice import (
     CosmosSessionService,
 )
 from cosmosservice.cli.console import (
+    LOW_PRIORITY,
     GivenName,
     Problem,
     SessionName,
@@ -41,11 +42,14 @@ _TOO_MANY = 10  # failures in a row, after which nothing more is tried
 
 @contextlib.asynccontextmanager
 async def service_of(
-    uri: str | None, *, writes: bool = False
+    uri: str | None, *, writes: bool = False, background: bool = False
 ) -> AsyncIterator[CosmosSessionService]:
-    """Only commands that store sessions create a store; reading one that is missing is an error."""
+    """Only commands that store sessions create a store; reading one that is missing is an error.
+    The requests of one in the background have a low priority."""
     settings_of(uri, existing=not writes)
-    async with CosmosSessionService(uri=uri, ensure=None if writes else "verify") as service:
+    ensure: Any = None if writes else "verify"
+    options = LOW_PRIORITY if background else None
+    async with CosmosSessionService(uri=uri, ensure=ensure, client_options=options) as service:
         yield service
 
 

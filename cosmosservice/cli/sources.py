@@ -18,7 +18,7 @@ from cosmosservice import CosmosArtifactService, CosmosMemoryService, CosmosSess
 from cosmosservice.account.files import Holds, contents, rows_of
 from cosmosservice.account.settings import read_environment
 from cosmosservice.cli.artifact_copies import ArtifactFolder, ArtifactSource, CosmosArtifacts
-from cosmosservice.cli.console import Problem, UsageProblem, settings_of
+from cosmosservice.cli.console import LOW_PRIORITY, Problem, UsageProblem, settings_of
 from cosmosservice.cli.memory_copies import CosmosMemories, MemoryFile, MemorySource
 from cosmosservice.errors import ContainerMismatchError, CosmosServiceError
 
@@ -62,7 +62,9 @@ async def opened(uri: str) -> AsyncIterator[Source]:
 async def _ours(uri: str) -> AsyncIterator[Source]:
     settings_of(uri, existing=True)
     key = read_environment().get(SOURCE_KEY) or None
-    async with CosmosSessionService(uri=uri, credential=key, ensure="verify") as sessions:
+    async with CosmosSessionService(
+        uri=uri, credential=key, ensure="verify", client_options=LOW_PRIORITY
+    ) as sessions:
         memories = CosmosMemories(CosmosMemoryService(account=sessions.account))
         artifacts = CosmosArtifacts(CosmosArtifactService(account=sessions.account))
         yield Source(

@@ -3,9 +3,11 @@
 from collections import defaultdict
 
 import pytest
+from click.testing import CliRunner
 
 from cosmosservice import CosmosSessionService
 from cosmosservice.account import charges, connection
+from cosmosservice.cli.commands import cli
 from tests.support.adk import event
 
 WHO = {"app_name": "app", "user_id": "ada", "session_id": "s"}
@@ -37,6 +39,14 @@ async def test_background_writes_and_purges_have_a_low_priority(emulator, priori
         assert priorities[operation] == {None}
     assert priorities["project_session"] == {"Low"}
     assert priorities["purge_session"] == {"Low"}
+
+
+def test_an_export_has_a_low_priority(priorities, tmp_path):
+    uri = ("--uri", f"cosmosdb://embedded/{tmp_path}/store.db")
+    assert CliRunner().invoke(cli, ["init", *uri]).exit_code == 0
+    priorities.clear()
+    assert CliRunner().invoke(cli, ["sessions", "export", *uri]).exit_code == 0
+    assert set().union(*priorities.values()) == {"Low"}
 
 
 async def test_a_throughput_bucket_is_named_in_every_request(emulator, monkeypatch):
