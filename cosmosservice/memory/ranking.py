@@ -29,9 +29,9 @@ from cosmosservice.memory.words import Term
 class Weights:
     """Tuned on one half of each set of benchmarks/memory; docs/memory.md shows their effect."""
 
-    saturation: float = 1.2  # k1 of BM25
+    saturation: float = 0.9  # k1 of BM25
     length: float = 0.9  # b of BM25: how much a long text counts less than a short one
-    pivot: float = 60.0  # words of a text of medium length
+    pivot: float = 90.0  # words of a text of medium length
     # The assumed number of an owner's memories: counting them would cost more than it gains.
     memories: float = 1_000.0
     author: float = 3.0  # a word that is the author's name
@@ -40,13 +40,15 @@ class Weights:
     next: float = 0.3
     second: float = 0.1  # two turns away, on either side
     brief: float = 40.0  # words of a text that gets half of these shares
-    telling: float = 12.0  # words of a query that needs no more: a longer one gets smaller shares
-    spread: float = 0.25  # how much less others of its conversation count after a very long hit
+    telling: float = 12.0  # words of a query that needs no more; a longer one is long
+    fullness: float = 0.2  # how much less a text without words counts than one of twenty
+    spread: float = 0.15  # how much less others of its conversation count after a very long hit
+    most_spread: float = 0.8  # with a long query
     answer: float = 1.2  # the share of a question that matches well, instead of `previous`
-    well: float = 0.5  # what that is: this share of the best match
+    well: float = 0.4  # what that is: this share of the best match
     # With an embedder: the share of the nearest vector beside the best match by words.
     nearness: float = 0.45
-    beside: float = 0.5  # the share of its nearness that a memory lends to those beside it
+    beside: float = 0.3  # the share of its nearness that a memory lends to those beside it
     unlike: float = 0.2  # the cosine similarity of texts that have nothing in common
 
 
@@ -103,8 +105,8 @@ def matches_of(rows: Iterable[Mapping[str, Any]], terms: Sequence[Term]) -> list
 
 @dataclass(frozen=True)
 class Candidate:
-    """A memory that may be a hit. The author and length of one that only follows a question are
-    not known yet; `score` is the most that it can have."""
+    """A memory that may be a hit. Author and length of one without a match are not known yet, and
+    `score` is the most that it can have: see `Ranking.score_of`."""
 
     at: str
     time: float
@@ -154,30 +156,59 @@ class Ranking:
         """How much of what its neighbours lend a text of this length takes."""
         return self._few * self._weights.brief / (self._weights.brief + length)
 
+    def score_of(self, candidate: Candidate, length: int) -> float:
+        """Its score, now that the number of its words is known."""
+        if candidate.match is not None:
+            return candidate.score
+        lent = self.share(length) * (candidate.score - candidate.near)
+        return (lent + candidate.near / self._fullest) * self._fullness(length)
+
+    def _fullness(self, length: int) -> float:
+        return 1 + self._weights.fullness * min(math.log1p(length) / 3 - 1, 1.0)
+
+    @property
+    def _fullest(self) -> float:
+        return 1 + self._weights.fullness
+
+    def _weighed(self, candidate: Candidate) -> Candidate:
+        """With the part of its score that is due to its length; the most that it can be, if that is
+        not known. What neighbours lend is at most as much as for a text without words."""
+        lent, near = candidate.score - candidate.near, candidate.near
+        if candidate.match is None:
+            near *= self._fullest
+        else:
+            fullness = self._fullness(candidate.match.length)
+            lent, near = lent * fullness, near * fullness
+        return replace(candidate, score=lent + near, near=near)
+
     def _spread(self, found: Iterable[Candidate]) -> list[Candidate]:
         """The best first, where each counts less by those of its conversation that are better."""
         weights = self._weights
+        # A long query tells what a conversation is about, so that all its turns match.
+        most = min(weights.most_spread, weights.spread / self._few**2)
         factors: dict[str, float] = defaultdict(lambda: 1.0)
         spread: list[Candidate] = []
-        for each in sorted(found, key=_order):
+        for each in sorted(map(self._weighed, found), key=_order):
             conversation, _ = parse_at(each.at)
             factor = factors[conversation]
             spread.append(replace(each, score=each.score * factor, near=each.near * factor))
             length = 0 if each.match is None else each.match.length
-            factors[conversation] *= 1 - weights.spread * length / (weights.brief + length)
+            factors[conversation] *= 1 - most * length / (weights.brief + length)
         return sorted(spread, key=_order)
 
     def add(self, given: Sequence[Near], *, all_of_them: bool) -> None:
-        """Combines the scores with those of the memories whose vectors are nearest. If these are
-        not all, the last of them shows which similarity means nothing with this model."""
+        """Combines the scores with those of the memories whose vectors are nearest. Models differ
+        in which similarities they give, so only the order of these and their distances count: the
+        nearest has 1, and 0 has the last of them or, if they are all, one that is `unlike`."""
         weights = self._weights
         nearest = [each for each in given if each.similarity > weights.unlike]
         if not nearest:
             return
         low = weights.unlike if all_of_them else min(each.similarity for each in nearest)
+        above = max(max(each.similarity for each in nearest) - low, 1e-9)
         near: dict[tuple[str, int], float] = defaultdict(float)
         for each in nearest:
-            score = max(each.similarity - low, 0.0) / max(1 - low, 1e-9)
+            score = (each.similarity - low) / above
             at = parse_at(each.at)
             near[at] = max(near[at], score)
         best = max((each.score for each in self._found), default=0.0) or 1.0

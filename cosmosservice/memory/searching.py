@@ -174,7 +174,7 @@ def _hits_of(
         if not chosen.allows(document.get("author"), document["time"]):
             continue
         mine = [
-            _matching(document, matching.get(document["id"])),
+            _matching(document, matching.get(document["id"]), ranking),
             _answering(document, answers.get(document["at"]), ranking),
         ]
         possible = [each for each in mine if each is not None]
@@ -183,12 +183,13 @@ def _hits_of(
     return hits
 
 
-def _matching(document: Document, candidate: Candidate | None) -> Hit | None:
-    if candidate is None:
+def _matching(document: Document, candidate: Candidate | None, ranking: Ranking) -> Hit | None:
+    if candidate is None or not isinstance(document.get("length"), int):
         return None
     asked = candidate.answer_to
     asked_id = None if asked is None else asked.memory_id
-    return Hit(document, candidate.score, candidate.words, asked_id, candidate.nearness)
+    score = ranking.score_of(candidate, document["length"])
+    return Hit(document, score, candidate.words, asked_id, candidate.nearness)
 
 
 def _answering(document: Document, candidate: Candidate | None, ranking: Ranking) -> Hit | None:
@@ -198,8 +199,7 @@ def _answering(document: Document, candidate: Candidate | None, ranking: Ranking
     asked, length = candidate.answer_to, document.get("length")
     if document.get("author") == asked.author or not isinstance(length, int):
         return None
-    lent = ranking.share(length) * (candidate.score - candidate.near)
-    return Hit(document, lent + candidate.near, (), asked.memory_id)
+    return Hit(document, ranking.score_of(candidate, length), (), asked.memory_id)
 
 
 def _order(hit: Hit) -> tuple[float, float, str, str]:

@@ -32,8 +32,7 @@ def exhaustive(stored: list[dict[str, Any]], query: str) -> list[tuple[float, st
             if document["id"] == candidate.document_id:
                 scores[document["memory_id"]] = candidate.score
             elif _answers(document, candidate):
-                share = ranking.share(document["length"])
-                scores[document["memory_id"]] = share * candidate.score
+                scores[document["memory_id"]] = ranking.score_of(candidate, document["length"])
     return sorted(((score, each) for each, score in scores.items()), reverse=True)
 
 
