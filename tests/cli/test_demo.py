@@ -19,6 +19,7 @@ def test_the_demo_proves_that_nothing_is_lost_and_fits_80_columns(folder):
     assert "was killed while its tool ran" in done.stdout
     assert "is refused" in done.stdout
     assert "→ clerk: I have told the driver to ring twice." in done.stdout
+    assert "I remember: The bell of Ada's house is weak." in done.stdout
     assert "All of user bob: 1 session" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.index("The session as a timeline") < done.stdout.index("\nNext\n")

@@ -123,6 +123,18 @@ class Acts:
         for each in found.memories[:2]:
             text = " ".join(part.text or "" for part in each.content.parts or [])
             self._labelled("→ ", f"{each.author}: {text}", "green")
+        await self._pause()
+        await self.tools()
+
+    async def tools(self) -> None:
+        """An agent with memory tools, in one session and in the next."""
+        from cosmosservice.cli.demo.remembering import talks
+
+        async for session_id, events in talks(self._stage):
+            self._say(f"Session {session_id}, an agent with memory tools:")
+            for event in events:
+                self._print(event, " " * _NUMBER)
+            await self._pause()
 
     async def erase(self) -> None:
         """Everything of a user."""
@@ -178,7 +190,9 @@ class Acts:
 
     def _show(self, event: Event) -> None:
         self._acknowledged.append(event)
-        number = f"#{len(self._acknowledged)}".ljust(_NUMBER)
+        self._print(event, f"#{len(self._acknowledged)}".ljust(_NUMBER))
+
+    def _print(self, event: Event, number: str) -> None:
         label = Text.assemble(
             (number, "dim"), (event.author.ljust(_AUTHOR), _STYLE.get(event.author, "bold"))
         )
