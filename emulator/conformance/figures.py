@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 from pathlib import Path
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 START, END = "<!-- figures -->", "<!-- end of figures -->"
+HOST = f"{platform.system()}, {os.cpu_count()} cores"
 HEAD = ["| suite | passed | measured with |", "|---|---|---|"]
 
 
@@ -17,6 +20,6 @@ def write(rows: dict[str, tuple[int, int, str]]) -> None:
     table, _, after = rest.partition(END)
     kept = dict(re.findall(r"^\| ([^|]+) (\| \d+ of \d+ \|.*)$", table, re.MULTILINE))
     for suite, (passed, of, using) in rows.items():
-        kept[suite] = f"| {passed} of {of} | {using} |"
+        kept[suite] = f"| {passed} of {of} | {using}, {HOST} |"
     lines = [*HEAD, *(f"| {suite} {row}" for suite, row in kept.items())]
     README.write_text(f"{before}{START}\n" + "\n".join(lines) + f"\n{END}{after}", "utf-8")

@@ -6,7 +6,7 @@ import base64
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from cosmos_emulator.storage import Storage
 
 DEFAULT_PAGE = 1000
 MAX_QUERY = 512 * 1024
+_KEPT_OUT = nullcontext()
 _OFTEN = 10_000  # steps of SQLite between two looks at the clock
 ALL = 1_000_000  # what a page size of −1 comes to; the size limit of a page ends it earlier
 
@@ -85,7 +86,7 @@ class QueryRoutes:
         started = time.perf_counter()
         check_length(request, text)
         with connection_for(request, self._storage) as connection:
-            with self._storage.reading():
+            with self._reading(request):
                 container = self._catalog.container_of(request)
                 selection = self.selection(request, container)
             if selection.across_partitions:
@@ -99,7 +100,7 @@ class QueryRoutes:
                 continuation = steps[0].token
                 if appended:
                     selection = Selection(None, (steps[0].low, steps[0].high))
-            with self._storage.reading():
+            with self._reading(request):
                 snapshot = self._snapshots.of(
                     request, container, selection.key, selection.epk_range
                 )
@@ -137,6 +138,10 @@ class QueryRoutes:
                 container, selection, query_text
             )
         return Response(200, headers, text.encode())
+
+    def _reading(self, request: Request) -> AbstractContextManager[object]:
+        """Keeps writers out for a moment; a brief query does so all the time."""
+        return _KEPT_OUT if request.deadline is None else self._storage.reading()
 
     def _narrowed(
         self,
