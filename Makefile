@@ -102,7 +102,7 @@ power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, agai
 	$(BIN)/python -m tests.reliability.powercut
 
 interleavings: $(STAMP) ## run concurrent processes with twenty times the seeds of make test, cancelled at every step, with every lag
-	RECORD_AS=interleavings RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py tests/memory/test_remembering_under_lag.py tests/memory/test_processes.py
+	RECORD_AS=interleavings RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py tests/memory/test_remembering_under_lag.py tests/memory/test_processes.py tests/together/test_histories.py
 
 prompts: $(STAMP) ## compare prompts with and without since_compaction over ten thousand histories
 	$(BIN)/python -m tests.contract.test_compacted_prompts

@@ -23,7 +23,7 @@ RUNS = {
     "interleavings": (
         "`make interleavings`",
         "{cases:,} tests: worlds of concurrent processes, cancellations at every step, every lag,"
-        " erasures under way, and memory under lag",
+        " erasures under way, memory under lag, and histories of the three services together",
     ),
     "crash-processes": (
         "`make crash-processes`",
