@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from google.adk.agents import LlmAgent
 from google.adk.events import Event
-from google.adk.models import BaseLlm, LlmRequest, LlmResponse
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.genai import types
 
