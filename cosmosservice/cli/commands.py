@@ -193,8 +193,8 @@ def explore(
 
 @cli.command(
     epilog=example(
-        "migrate sqlite:///session.db cosmosdb://myaccount.documents.azure.com/adk",
-        "migrate --dry-run sqlite:///session.db file:///data/artifacts cosmosdb://embedded/new.db",
+        "migrate sqlite:///session.db cosmosdb://embedded/new.db",
+        "migrate --dry-run file:///data cosmosdb://embedded/new.db",
     )
 )
 @click.argument("source_uris", metavar="SOURCE_URI...", nargs=-1, required=True)

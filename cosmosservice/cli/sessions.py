@@ -189,7 +189,7 @@ def tail(uri: str | None, app_name: str | None, user_id: str | None, **options: 
 @sessions.command(
     epilog=example(
         "sessions export --app greeter -o greeter.jsonl",
-        "sessions export --with deleted --with memories --with artifacts -o all.jsonl",
+        "sessions export --with deleted --with memories -o all.jsonl",
     )
 )
 @some_app

@@ -41,8 +41,10 @@ def test_examples_are_commands_with_options_that_exist(page):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_says_what_it_is_for(name):
+def test_every_command_says_what_it_is_for_within_80_columns(command, name, monkeypatch):
     assert (COMMANDS[name].help or "").strip()
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, command(*name.split(), "--help").out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
