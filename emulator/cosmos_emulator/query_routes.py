@@ -150,9 +150,12 @@ class QueryRoutes:
         text: str,
         parameters: list[dict[str, Any]],
     ) -> Selection:
-        """One partition, if the query itself names its key."""
+        """One partition, if the query itself names its key. Its aggregates need VALUE all the
+        same."""
         try:
             key = query.fixed_key(text, parameters, container.keys.paths)
+            if key is not None and not (self._lenient or self._merges):
+                query.split(text)
         except query.QueryError as error:
             raise BadQuery(error.message, error.body()) from error
         return selection if key is None else Selection(key_text(key), None)

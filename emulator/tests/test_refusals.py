@@ -247,7 +247,9 @@ def test_the_gateway_does_not_merge_not_even_one_partition(served, text):
 @pytest.mark.parametrize(
     "text", ["SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n", "SELECT COUNT(1), MAX(c.n) FROM c"]
 )
-def test_aggregates_across_partitions_need_value(served, text):
+@pytest.mark.parametrize("where", ["", "WHERE c.pk = 'x'"])
+def test_aggregates_across_partitions_need_value(served, text, where):
+    text = text.replace("FROM c", f"FROM c {where}")
     answer, body = exchange(served, "POST", DOCS, {"query": text}, **ACROSS)
     assert (answer.status, answer.substatus) == (400, 0)
     assert "only supports 'VALUE <AggregateFunc>' for aggregates" in body["message"]
