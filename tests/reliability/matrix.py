@@ -178,4 +178,4 @@ def report(found: Iterable[list[Outcome]], run: str | None) -> int:
     print(f"{count:,} cases, {broken} broken.")
     if run is not None:
         record(run, cases=count, broken=broken)
-    return 1 if broken else 0
+    return 1 if broken or not count else 0  # a misspelt operation has no cases

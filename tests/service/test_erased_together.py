@@ -119,6 +119,19 @@ async def test_no_document_holds_what_was_erased(emulator):
     assert SECRET not in str(stored)
 
 
+async def test_a_field_that_nobody_knows_does_not_outlive_a_purge(open_service, raw):
+    service = open_service()
+    session = await service.create_session(**WHO, session_id="s")
+    await service.append_event(session, event("text"))
+    await service.flush()
+    raw.sessions.put(raw.sessions.one(status="active") | {"new": SECRET})
+    raw.events.put(raw.events.one(seq=1) | {"new": SECRET})
+    assert raw.contains(SECRET)
+    await open_service().purge_session(**WHO, session_id="s")
+    assert raw.sessions.one(status="purged")
+    assert not raw.contains(SECRET)
+
+
 @pytest.mark.parametrize("source", ["kept", "purged"])
 async def test_a_fork_that_nobody_asks_for_again_is_completed_or_erased(emulator, source):
     async with CosmosAccount.embedded(emulator) as account:
