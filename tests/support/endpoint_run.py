@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from azure.cosmos._session import Session, SessionContainer
 
 from tests.support.cosmos import DATABASE, LACKS, NEEDS, Endpoint, new_database
 
@@ -27,6 +28,7 @@ class EndpointRun:
     def pytest_sessionstart(self) -> None:
         for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
             del os.environ[name]
+        share_session_tokens()
         if not self._leads or self._config.option.collectonly:
             return
         # Ctrl-C ends a run in order, and so does `kill`.
@@ -75,6 +77,23 @@ class EndpointRun:
             write(f"{broken:6}  failed")
         for reason, count in reasons.most_common():
             write(f"{count:6}  left out: {reason}")
+
+
+def share_session_tokens() -> None:
+    """Lets every client of this process know what the others have written, as the SDK allows.
+
+    A test plays several processes by several clients, and expects one to read what another has just
+    written. Replicas may lag: without its session token, a client reads what was a moment ago. What
+    the services make of that is tested where lag can be held (tests/reliability/test_lag.py), and
+    with real processes (tests/anywhere).
+    """
+    shared = SessionContainer()
+
+    def begin(session: Session, url_connection: str) -> None:
+        session.url_connection = url_connection
+        session.session_container = shared
+
+    Session.__init__ = begin
 
 
 def needs_of(item: pytest.Item) -> Iterator[str]:
