@@ -68,7 +68,7 @@ async def count() -> dict[str, float]:
     counter = Counter()
     counter.install()
     try:
-        block, default = InProcess("block"), InProcess("default", thread=True)
+        block, default = InProcess("block", block=True), InProcess("default")
         for peer in (block, default):
             await peer.open()
             await peer.seed("written", history(20))

@@ -40,16 +40,16 @@ def service(port: int, **options: Any) -> CosmosSessionService:
 
 
 class Cosmos(Peer):
-    """Our service, in a block (`async with`) unless `thread` is set. Keeps the charge of every
+    """Our service, as ADK uses it, or in a block (`async with`). Keeps the charge of every
     request."""
 
     service: CosmosSessionService
 
     def __init__(
-        self, label: str, port: int | None = None, *, thread: bool = False, **options: Any
+        self, label: str, port: int | None = None, *, block: bool = False, **options: Any
     ) -> None:
         super().__init__(label, port)
-        self.thread = thread
+        self.block = block
         self.charges: list[RequestCharge] = []
         self.options = options | {"on_request_charge": self.charges.append}
 
@@ -60,7 +60,7 @@ class Cosmos(Peer):
         await self.service.flush()
 
     async def connect(self) -> None:
-        if not self.thread:
+        if self.block:
             await self.service.__aenter__()  # close() exits it
         await self.service.get_session(app_name="none", user_id=USER, session_id="none")
 

@@ -21,10 +21,11 @@ ROUND_TRIP = 0.005
 COUNTED = 5
 OURS = "cosmosservice"
 UNSEEN = "cosmosservice, session not seen before"
+UNSEEN_BLOCK = "cosmosservice, in a block, session not seen before"
 LOOKED = ", every event looked at"
+BLOCK = "cosmosservice, in a block"
 IN_PROCESS = "cosmosservice, in process"
-THREAD = "cosmosservice, on a thread of its own"
-IN_PROCESS_THREAD = "cosmosservice, in process, on a thread of its own"
+IN_PROCESS_BLOCK = "cosmosservice, in process, in a block"
 BARE, BARE_TURN = "bare create", "five bare requests"
 BARE_IN_PROCESS, BARE_TURN_IN_PROCESS = "bare create, in process", "five bare requests, in process"
 BARE_AS_IT_COMES = "bare create, the SDK as it comes"
@@ -57,7 +58,7 @@ class Stand:
 
     @property
     def effort(self) -> Effort:
-        return Effort(3, 3) if self.quick else Effort(3, 7)
+        return Effort(3, 3) if self.quick else Effort(3, 5)
 
     def fresh(self) -> str:
         """An unused session id."""
@@ -83,13 +84,13 @@ class Stand:
             return peers.InMemory(label)
         if label == SQLITE:
             return peers.Sqlite(label, self.stack.enter_context(servers.scratch()))
-        if label in (IN_PROCESS, IN_PROCESS_THREAD):
-            return InProcess(label, round_trip, thread=label == IN_PROCESS_THREAD)
-        if label in (OURS, UNSEEN, THREAD):
+        if label in (IN_PROCESS, IN_PROCESS_BLOCK):
+            return InProcess(label, round_trip, block=label == IN_PROCESS_BLOCK)
+        if label in (OURS, BLOCK, UNSEEN, UNSEEN_BLOCK):
             port = await self.route("emulator", round_trip)
-            options = {"cache_bytes": 0} if label == UNSEEN else {}
+            options = {"cache_bytes": 0} if label in (UNSEEN, UNSEEN_BLOCK) else {}
             direct = self.server("emulator").port
-            return OverHttp(label, port, direct, thread=label == THREAD, **options)
+            return OverHttp(label, port, direct, block=label in (BLOCK, UNSEEN_BLOCK), **options)
         if label == REDIS:
             return peers.Redis(label, await self.route("redis", round_trip))
         port = await self.route("postgres", round_trip)

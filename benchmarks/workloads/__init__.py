@@ -9,6 +9,9 @@ from benchmarks.workloads.costs import cpu, growth, request_units, throughput
 from benchmarks.workloads.gets import get_cold, get_recent, get_warm
 from benchmarks.workloads.lists import list_sessions
 from benchmarks.workloads.memory import memory
+from benchmarks.workloads.moments import burst, closing, start, tail
+from benchmarks.workloads.runner import runner, runner_long
+from benchmarks.workloads.tenfold import tenfold
 from benchmarks.workloads.turns import turn, turn_long
 
 Workload = Callable[[Stand], Awaitable[Result]]
@@ -16,12 +19,16 @@ Workload = Callable[[Stand], Awaitable[Result]]
 WORKLOADS: dict[str, Workload] = {
     workload.__name__: workload
     for workload in (
+        runner,
+        runner_long,
         append_plain,
         append_deltas,
         turn,
         get_cold,
         get_warm,
         turn_long,
+        tail,
+        burst,
         get_recent,
         list_sessions,
         throughput,
@@ -29,5 +36,8 @@ WORKLOADS: dict[str, Workload] = {
         request_units,
         memory,
         growth,
+        tenfold,
+        start,
+        closing,
     )
 }

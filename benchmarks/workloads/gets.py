@@ -6,7 +6,17 @@ from benchmarks.lanes import gets
 from benchmarks.measure import Effort, Lane, compare
 from benchmarks.proxy import Traffic
 from benchmarks.results import Result, Target, ms, ratio, size
-from benchmarks.stand import LOOKED, OURS, POSTGRES, REDIS, UNSEEN, Stand
+from benchmarks.stand import (
+    BLOCK,
+    LOOKED,
+    OURS,
+    POSTGRES,
+    REDIS,
+    SQLITE,
+    UNSEEN,
+    UNSEEN_BLOCK,
+    Stand,
+)
 
 PAGE = 4 * 1024 * 1024  # the maximum that Cosmos DB puts into one answer
 
@@ -33,7 +43,7 @@ async def get_cold(stand: Stand) -> Result:
     for length in (100, 1000) if stand.quick else (100, 1000, 5000):
         lanes: dict[str, Lane] = {}
         traffic: dict[str, Traffic] = {}
-        for label in (UNSEEN, POSTGRES, REDIS):
+        for label in (UNSEEN, UNSEEN_BLOCK, POSTGRES, REDIS, SQLITE):
             peer = await stand.peer(label)
             session_id = await stand.past(peer, length)
             lanes[label] = gets(peer, session_id)
@@ -55,16 +65,16 @@ async def get_cold(stand: Stand) -> Result:
                 "",
             ),
             Target(
-                f"get of {length:,} events, cold, faster than {POSTGRES}",
+                f"get of {length:,} events, cold, faster than {POSTGRES}, every event looked at",
                 "≥",
-                1,
-                timings[POSTGRES].by(ours),
+                2,
+                timings[POSTGRES].by(timings[UNSEEN + LOOKED]),
             ),
             Target(
-                "… every event looked at",
+                f"get of {length:,} events, cold, faster than {REDIS}",
                 "≥",
                 1,
-                timings[POSTGRES].by(timings[UNSEEN + LOOKED]),
+                timings[REDIS].by(ours),
             ),
         ]
     return result
@@ -104,6 +114,7 @@ async def get_warm(stand: Stand) -> Result:
     lengths = (50, 1000 if stand.quick else 5000)
     short, long = (f"{length:,}" for length in lengths)
     time, received = await growth(stand, result, OURS, lengths)
+    await growth(stand, result, BLOCK, lengths)
     result.targets = [
         Target(f"get of {long} events, warm, by that of {short}", "≤", 2, time),
         Target(

@@ -29,7 +29,7 @@ async def cached(peer: InProcess) -> int:
 
 async def memory(stand: Stand) -> Result:
     """Reads many more events than the cache may hold, from a file."""
-    sessions, limit = (20, 16 * MB) if stand.quick else (1000, 64 * MB)
+    sessions, limit = (20, 16 * MB) if stand.quick else (300, 64 * MB)
     past = history(EVENTS)
     result = Result(
         "memory",

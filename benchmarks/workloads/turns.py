@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.cosmos import Cosmos
 from benchmarks.lanes import EVENTS_OF_A_TURN, Turn, creates
 from benchmarks.measure import Effort, Lane, Timing, compare
 from benchmarks.results import Plot, Result, Target, ms, ratio
@@ -10,9 +11,11 @@ from benchmarks.stand import (
     BARE_IN_PROCESS,
     BARE_TURN,
     BARE_TURN_IN_PROCESS,
+    BLOCK,
     COUNTED,
     IN_MEMORY,
     IN_PROCESS,
+    IN_PROCESS_BLOCK,
     LOCAL,
     LOOKED,
     NETWORKED,
@@ -21,12 +24,13 @@ from benchmarks.stand import (
     POSTGRES_NO_PING,
     REDIS,
     ROUND_TRIP,
-    THREAD,
+    SQLITE,
     UNSEEN,
     Stand,
 )
 
 HISTORY = 20
+PEERS = (POSTGRES, REDIS, SQLITE, IN_MEMORY)
 
 
 async def turn(stand: Stand) -> Result:
@@ -45,12 +49,12 @@ async def turn(stand: Stand) -> Result:
             bare = await stand.bare(kind, round_trip)
             lanes[label] = creates(bare, await stand.event_document(), requests)
             trips[label] = str(requests) if bare.port else "none"
-        for label in (OURS, UNSEEN, THREAD, IN_PROCESS, *NETWORKED, *LOCAL):
+        for label in (OURS, BLOCK, UNSEEN, IN_PROCESS, IN_PROCESS_BLOCK, *NETWORKED, *LOCAL):
             peer = await stand.peer(OURS if label == UNSEEN else label, round_trip)
             sessions = [
                 await stand.session(peer, HISTORY) for _ in range(stand.effort.total + COUNTED)
             ]
-            if label in (OURS, THREAD, IN_PROCESS):
+            if label != UNSEEN and isinstance(peer, Cosmos):
                 for session_id in sessions:
                     await peer.get(session_id)
             lane = Turn(peer, iter(sessions))
@@ -80,8 +84,8 @@ async def turn(stand: Stand) -> Result:
         ]
     five = "by five bare requests"
     result.targets += [
-        Target(f"a turn, {five}", "≤", 1.15, far[OURS].by(far[BARE_TURN])),
-        Target("… in process", "≤", 1.15, far[IN_PROCESS].by(far[BARE_TURN_IN_PROCESS])),
+        Target(f"a turn, {five}", "≤", 1.08, far[OURS].by(far[BARE_TURN])),
+        Target("… in process", "≤", 1.08, far[IN_PROCESS].by(far[BARE_TURN_IN_PROCESS])),
         Target(
             f"a turn on a session not seen before, {five}",
             "≤",
@@ -102,11 +106,11 @@ async def turn_long(stand: Stand) -> Result:
     )
     lanes: dict[str, Turn] = {}
     effort = Effort(stand.effort.runs, 2)
-    for label in (OURS, OURS + LOOKED, POSTGRES, REDIS, IN_MEMORY):
+    for label in (OURS, OURS + LOOKED, BLOCK, BLOCK + LOOKED, *PEERS):
         peer = await stand.peer(label.removesuffix(LOOKED))
         session_id = await stand.session(peer, length)
         lanes[label] = Turn(peer, iter([session_id] * effort.total), look=True)
-    lanes[OURS].look = False
+    lanes[OURS].look = lanes[BLOCK].look = False
     timings = await compare(lanes, effort)
     ours, in_memory = timings[OURS], timings[IN_MEMORY]
     result.rows = [
