@@ -17,6 +17,10 @@ from benchmarks.stand import OURS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "benchmarks.md"
+DEFAULT = (
+    "**cosmosservice** is the service as ADK uses it, without a block: it lives on its I/O thread."
+    " *In a block* (`async with`) it lives on the caller's event loop."
+)
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
@@ -72,7 +76,7 @@ def targets_table(results: Iterable[Result]) -> list[str]:
 
 def figures(machine: Mapping[str, str], results: list[Result]) -> list[str]:
     lines = [
-        f"Measured on {datetime.now(UTC):%d %B %Y} by `make bench`.",
+        *textwrap.wrap(f"Measured on {datetime.now(UTC):%d %B %Y} by `make bench`. {DEFAULT}", 120),
         "",
         *(
             textwrap.fill(f"* {what}: {value}", 120, subsequent_indent="  ")

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 
 async def tail(stand: Stand) -> Result:
     """The slowest turns, by processor time: in process nothing else makes one slow."""
-    length, turns = (500, 20) if stand.quick else (5000, 100)
+    length, turns = (500, 20) if stand.quick else (5000, 40)
     result = Result(
         "tail",
         f"The slowest turns (a get and 4 appends) after {length:,} events, seen before, in"
