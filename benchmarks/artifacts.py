@@ -35,7 +35,7 @@ from cosmosservice.account.charges import RequestCharge
 from cosmosservice.artifacts.keys import ArtifactKey
 from cosmosservice.artifacts.store import ArtifactStore
 from cosmosservice.hosting.operation import Unbounded
-from tests.blobs.azurite import Azurite, running
+from tests.blobs.azurite import running
 
 WHO = {"app_name": "bench", "user_id": "ada"}
 KB, MB = 1024, 1024 * 1024
@@ -108,7 +108,7 @@ class Bench:
         cosmos = self.stack.enter_context(servers.emulator())
         port = await proxy.route(cosmos.port, ROUND_TRIP)
         blob_port = await proxy.route(urlsplit(azurite.endpoint).port or 0, ROUND_TRIP)
-        near = Azurite(f"http://127.0.0.1:{blob_port}/devstoreaccount1")
+        near = azurite.behind(blob_port)
         options: dict[str, Any] = {
             "endpoint": f"http://127.0.0.1:{port}/",
             "credential": KEY,

@@ -45,6 +45,10 @@ class Azurite:
             f"BlobEndpoint={endpoint};"
         )
 
+    def behind(self, port: int) -> Azurite:
+        """The same, reached through a proxy on this port."""
+        return Azurite(f"http://127.0.0.1:{port}/{ACCOUNT}", self._process)
+
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
         """A block in which it takes connections and does not answer."""
