@@ -27,10 +27,10 @@ from cosmosservice.memory.backfill import EmbedReport, Progress
 from cosmosservice.memory.documents import Owner, text_of
 from cosmosservice.memory.entries import check_ttl, event_entries, memory_entries
 from cosmosservice.memory.forgetting import MemoryPurgeReport
-from cosmosservice.memory.lives import Life, LifeOf
 from cosmosservice.memory.searching import Filter, Start
+from cosmosservice.memory.sources import MemoriesOf, Source
 from cosmosservice.memory.stores import MemoryStores
-from cosmosservice.sessions.lives import Lives
+from cosmosservice.sessions.incarnations import Incarnations
 from cosmosservice.sessions.session_objects import incarnation_of
 from cosmosservice.sessions.store.keys import SessionKey
 
@@ -108,7 +108,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             settings,
             embedder=embedder,
             repeat_seconds=repeat_seconds,
-            lives=lambda connection: Lives.open(connection, settings),
+            incarnations=lambda connection: Incarnations.open(connection, settings),
         )
         self._account.dependants[settings.memory_container] = self._stores
 
@@ -127,12 +127,12 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     async def add_session_to_memory(self, session: Session) -> None:
         """Adds what was said in the session. Stored memories are not sent again."""
         owner = Owner.of(session.app_name, session.user_id)
-        life = Life(text_of("The session id", session.id), incarnation_of(session))
+        source = Source(text_of("The session id", session.id), incarnation_of(session))
         entries = event_entries(session.events, None, self._ttl)
         if entries:
             await self.in_store(
                 Unbounded("add_session_to_memory"),
-                lambda store: store.add_session(owner, life, entries),
+                lambda store: store.add_session(owner, source, entries),
                 outlasts=True,
             )
 
@@ -246,7 +246,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
     ) -> MemoryPurgeReport:
         """Erases all memories of a user or of one session, and what remains of deleted ones."""
         owner = Owner.of(app_name, user_id)
-        wanted = None if session_id is None else LifeOf(session_id)
+        wanted = None if session_id is None else MemoriesOf(session_id)
         return await self.in_store(
             Background("purge_memories"), lambda store: store.purge(owner, wanted)
         )
@@ -265,7 +265,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
         memories added.
 
         Args:
-          incarnation: which life of the session has the events.
+          incarnation: which incarnation of the session has the events.
           beginning: the events begin with the first one of the session.
           others: another process may have added some of them.
         """
@@ -277,7 +277,7 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             Background("remember"),
             lambda store: store.remember(
                 owner,
-                Life(session.session_id, incarnation),
+                Source(session.session_id, incarnation),
                 entries,
                 continues=not beginning,
                 others=others,
@@ -285,13 +285,13 @@ class CosmosMemoryService(AccountService["MemoryStore"], BaseMemoryService):
             outlasts=True,
         )
 
-    async def erase_life(
+    async def erase_session_memories(
         self, session: SessionKey, incarnation: str, events: Collection[str] = ()
     ) -> int:
-        """Erases the memories of one life of a session, and returns the number of documents. The
-        ids of its events decide about memories that do not know which life they came from."""
+        """Erases the memories of one incarnation of a session, and returns the number of documents.
+        The ids of its events decide about memories that do not know their incarnation."""
         owner = Owner.of(session.app_name, session.user_id)
-        wanted = LifeOf(session.session_id, incarnation, frozenset(events))
+        wanted = MemoriesOf(session.session_id, incarnation, frozenset(events))
         try:
             report = await self.in_store(
                 Background("purge_memories"), lambda store: store.purge(owner, wanted)

@@ -18,8 +18,8 @@ class ArtifactDependant(Dependant):
         return _count(await self._store.sweeping.purge(Scope(*name), stands))
 
     async def erase_predecessors(self, successor: Successor) -> int:
-        """Nothing says which life of the session an artifact belongs to, but what was saved before
-        the session was created cannot be its own."""
+        """Nothing says which incarnation of the session an artifact belongs to, but what was saved
+        before the session was created cannot be its own."""
         return _count(
             await self._store.sweeping.purge(
                 Scope(*successor.name), saved_before=int(successor.created)

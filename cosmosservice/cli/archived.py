@@ -31,6 +31,7 @@ from cosmosservice.explore.session_log import SessionLog
 from cosmosservice.hosting.operation import Background
 from cosmosservice.memory import copying
 from cosmosservice.memory.documents import MEMORY, Owner
+from cosmosservice.memory.sources import INCARNATIONS
 from cosmosservice.sessions.store.keys import SessionKey
 
 DELETED, MEMORIES, ARTIFACTS = KINDS = ("deleted", "memories", "artifacts")
@@ -124,7 +125,7 @@ def _lasting(document: Document) -> Document:
     return {
         name: value
         for name, value in document.items()
-        if name not in ("incarnation", "lives") and (name[0] != "_" or (ttl and name == "_ts"))
+        if name not in INCARNATIONS and (name[0] != "_" or (ttl and name == "_ts"))
     }
 
 

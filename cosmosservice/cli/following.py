@@ -141,8 +141,10 @@ class _Follower:
         )
 
     async def _purged(self, change: SessionChange, done: Followed) -> None:
-        """Erases the memories of the life that was purged."""
-        done.erased += await self._memory.erase_life(_session_of(change), change.incarnation)
+        """Erases the memories of the incarnation that was purged."""
+        done.erased += await self._memory.erase_session_memories(
+            _session_of(change), change.incarnation
+        )
 
 
 def _session_of(change: SessionChange) -> SessionKey:

@@ -18,8 +18,8 @@ from cosmosservice.memory.damage import is_at
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import Entry
 from cosmosservice.memory.known import Conversation, Known
-from cosmosservice.memory.lives import Life
 from cosmosservice.memory.sharing import join
+from cosmosservice.memory.sources import Source
 
 AT_ONCE: Final = 16  # concurrent requests
 _MOST_COMPLETE: Final = 20
@@ -35,7 +35,7 @@ class Added:
 
 class Adding:
     """Writes memories. A memory whose id exists, forgotten or not, keeps its content, but then
-    belongs to one more life (sharing.py)."""
+    belongs to one more source (sharing.py)."""
 
     def __init__(self, container: Container, known: Known) -> None:
         self._container = container
@@ -44,7 +44,7 @@ class Adding:
     async def session(
         self,
         owner: Owner,
-        life: Life,
+        source: Source,
         entries: Sequence[Entry],
         *,
         continues: bool = False,
@@ -59,7 +59,7 @@ class Adding:
         """
         if not entries:
             return []
-        name = documents.conversation_of(*life)
+        name = documents.conversation_of(*source)
         conversation = await self._conversation(owner, name, others=others)
         ids = [entry.document_id for entry in entries]
         begin = conversation.begin_of(ids, continues=continues)
@@ -70,9 +70,9 @@ class Adding:
         ]
         if not new:
             return []
-        added = await self._add_all(owner, life, name, conversation, new[:-1])
+        added = await self._add_all(owner, source, name, conversation, new[:-1])
         complete = begin if new[-1][0] is entries[-1] else None
-        added += await self._add_all(owner, life, name, conversation, new[-1:], complete=complete)
+        added += await self._add_all(owner, source, name, conversation, new[-1:], complete=complete)
         conversation.complete = [*conversation.complete[-_MOST_COMPLETE:], (begin, ids[-1])]
         return added
 
@@ -87,10 +87,10 @@ class Adding:
         else:
             name = documents.conversation_of(session_id)
             conversation = await self._conversation(owner, name)
-        life = None if session_id is None else Life(session_id)
+        source = None if session_id is None else Source(session_id)
         unknown = [each for each in entries if each.document_id not in conversation.stored]
         new = list(zip(unknown, range(conversation.next_seq, 10**9), strict=False))
-        return await self._add_all(owner, life, name, conversation, new)
+        return await self._add_all(owner, source, name, conversation, new)
 
     async def alone(self, owner: Owner, entries: Sequence[Entry]) -> list[Added]:
         """Adds memories that belong to no conversation and so have no neighbours."""
@@ -124,7 +124,7 @@ class Adding:
     async def _add_all(
         self,
         owner: Owner,
-        life: Life | None,
+        source: Source | None,
         name: str,
         conversation: Conversation,
         new: Sequence[tuple[Entry, int]],
@@ -134,7 +134,7 @@ class Adding:
         def add(entry: Entry, seq: int) -> Callable[[], Awaitable[Added | None]]:
             async def one() -> Added | None:
                 at = documents.at_in(name, seq)
-                added = await self._add(owner, life, entry, at, complete=complete)
+                added = await self._add(owner, source, entry, at, complete=complete)
                 conversation.note(entry.document_id, seq)
                 return added
 
@@ -164,20 +164,20 @@ class Adding:
     async def _add(
         self,
         owner: Owner,
-        life: Life | None,
+        source: Source | None,
         entry: Entry,
         at: str,
         *,
         complete: str | None = None,
     ) -> Added | None:
-        document, parts = await entry.documents(owner, life, at, complete=complete)
+        document, parts = await entry.documents(owner, source, at, complete=complete)
         await chunks.store(self._container, parts)
         for attempt in CONTENTION:
             await CONTENTION.pause(attempt)
             try:
                 await self._container.create(document)
             except Conflict:
-                if life is None or await join(self._container, owner, document["id"], life):
+                if source is None or await join(self._container, owner, document["id"], source):
                     return None
             else:
                 return Added(document, entry.text)

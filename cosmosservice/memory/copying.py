@@ -15,6 +15,7 @@ from cosmosservice.memory import documents, queries
 from cosmosservice.memory.damage import strings
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.entries import event_entries
+from cosmosservice.memory.sources import INCARNATIONS
 from cosmosservice.memory.store import MemoryStore
 
 COPIED: Final = "copied"
@@ -66,11 +67,11 @@ async def put_documents(store: MemoryStore, found: Sequence[Document]) -> Outcom
 
 
 async def _put(container: Container, document: Document) -> str:
-    # The copy of a session is another life: there, the ids of its events tell it apart.
+    # The copy of a session is another incarnation: there, the ids of its events tell it apart.
     body = {
         name: value
         for name, value in document.items()
-        if not name.startswith("_") and name not in ("incarnation", "lives")
+        if not name.startswith("_") and name not in INCARNATIONS
     }
     if isinstance(document.get("ttl"), int) and document["ttl"] > 0:
         # The remaining time to live.

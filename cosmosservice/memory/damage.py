@@ -123,7 +123,7 @@ _MEMORY: Final[_Shape] = {
     "session_id": _or_none(_is_text),
     "incarnation": _or_none(_is_text),
     "also_in": _or_none(_is_strings),
-    "lives": _or_none(_is_texts),
+    "incarnations": _or_none(_is_texts),
     "metadata": _or_none(_is_mapping),
 }
 

@@ -5,7 +5,7 @@
     kind       memory | forgotten | part | vector
     owner      app and user: the partition key
     session_id the session that added it first, and `incarnation`, if it is known: which of its
-               lives. `also_in` and `lives` name others that have it too (lives.py)
+               incarnations. `also_in` and `incarnations` name others that have it too (sources.py)
     at         conversation . seq        the memory's sequence number in its conversation
     tokens     the words that it is found by, "#" + at, and "@" + a word of its author's name
     length     how many words it has
@@ -86,7 +86,7 @@ def document_id(memory_id: str) -> str:
 
 
 def conversation_of(session_id: str, incarnation: str | None = None) -> str:
-    """A short name of a session, or of one life of it, for the numbers of memories in it."""
+    """A short name of a session, or of one incarnation of it, for the numbers of memories in it."""
     named = session_id if incarnation is None else f"{session_id}\0{incarnation}"
     return hashlib.sha256(named.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -178,7 +178,7 @@ def vector_id(main_id: str) -> str:
 
 def forgotten(document: Document, moment: str) -> Document:
     """What remains of a memory: no content, and an id that cannot be created again."""
-    kept = ("id", "owner", "at", "session_id", "incarnation", "also_in", "lives", "complete")
+    kept = ("id", "owner", "at", "session_id", "incarnation", "also_in", "incarnations", "complete")
     return {name: document[name] for name in (*kept, "schema_version") if name in document} | {
         "kind": FORGOTTEN,
         "forgotten_at": moment,

@@ -23,7 +23,7 @@ from cosmosservice.errors import ConfigurationError
 from cosmosservice.hosting.concurrency import in_thread
 from cosmosservice.memory import documents
 from cosmosservice.memory.documents import Owner
-from cosmosservice.memory.lives import Life, with_lives
+from cosmosservice.memory.sources import Source, with_sources
 from cosmosservice.memory.words import names_of, words_of
 
 TTL: Final = "ttl"
@@ -50,7 +50,7 @@ class Entry:
         return documents.document_id(self.memory_id)
 
     async def documents(
-        self, owner: Owner, life: Life | None, at: str, *, complete: str | None = None
+        self, owner: Owner, source: Source | None, at: str, *, complete: str | None = None
     ) -> tuple[Document, list[Document]]:
         """The memory's document, and the parts to be written before it."""
         if len(self.text) > _LARGE:
@@ -72,8 +72,8 @@ class Entry:
             "asks": is_question(self.text),
             "schema_version": documents.SCHEMA_VERSION,
         }
-        if life is not None:
-            made |= with_lives({}, [life])
+        if source is not None:
+            made |= with_sources({}, [source])
         if self.metadata:
             made["metadata"] = self.metadata
         if self.ttl is not None:

@@ -18,7 +18,7 @@ from cosmosservice.errors import UnavailableError
 from cosmosservice.memory.documents import Owner
 from cosmosservice.memory.forgetting import Forgetting
 from cosmosservice.memory.known import Known
-from cosmosservice.memory.lives import FormerLives, LifeOf
+from cosmosservice.memory.sources import MemoriesOf, MemoriesOfFormer
 
 
 class MemoryDependant(Dependant):
@@ -27,15 +27,15 @@ class MemoryDependant(Dependant):
         self._known = known
 
     async def erase_session(self, name: SessionName, stands: Stands) -> int:
-        return await self._erase(name, LifeOf(name.session_id), stands)
+        return await self._erase(name, MemoriesOf(name.session_id), stands)
 
     async def erase_predecessors(self, successor: Successor) -> int:
         name, events = successor.name, frozenset(successor.events)
         return await self._erase(
-            name, FormerLives(name.session_id, successor.incarnation, events), None
+            name, MemoriesOfFormer(name.session_id, successor.incarnation, events), None
         )
 
-    async def _erase(self, name: SessionName, wanted: LifeOf, stands: Stands | None) -> int:
+    async def _erase(self, name: SessionName, wanted: MemoriesOf, stands: Stands | None) -> int:
         owner = Owner.of(name.app_name, name.user_id)
         try:
             report = await self._forgetting.purge(owner, wanted, stands=stands)

@@ -16,8 +16,8 @@ from cosmosservice.account.retries import CONTENTION
 from cosmosservice.errors import StorageError
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.documents import Owner
-from cosmosservice.memory.lives import LifeOf, documents_of_life, lives_of, main_id
 from cosmosservice.memory.sharing import leave
+from cosmosservice.memory.sources import MemoriesOf, documents_from, main_id, sources_of
 
 _AT_ONCE: Final = 16
 _ROUNDS: Final = 10  # after which a purge that still finds new memories gives up
@@ -78,13 +78,13 @@ class Forgetting:
     async def purge(
         self,
         owner: Owner,
-        wanted: LifeOf | None,
+        wanted: MemoriesOf | None,
         *,
         stands: Stands | None = None,
         kept: Collection[str] = (),
     ) -> MemoryPurgeReport:
         """Erases all documents of the user except those of the kept sessions, or those that only
-        this session or life has.
+        these sources have.
 
         Erases only what was found before `stands` was asked, and raises Superseded if the answer is
         no.
@@ -113,11 +113,11 @@ class Forgetting:
         )
 
     async def _found(
-        self, owner: Owner, wanted: LifeOf | None, kept: Collection[str]
+        self, owner: Owner, wanted: MemoriesOf | None, kept: Collection[str]
     ) -> list[Document]:
         """Memories first: without its memory, a search no longer finds a part or a vector."""
         if wanted is not None:
-            return await documents_of_life(self._container, owner, wanted)
+            return await documents_from(self._container, owner, wanted)
         # A lagging replica must not hide memories that other processes have added.
         await self._container.probe(documents.PROBED, owner.key)
         rows = await self._container.query(queries.ALL, {}, owner.key)
@@ -125,7 +125,9 @@ class Forgetting:
         found = [
             each
             for each in rows
-            if not any(life.session_id in kept for life in lives_of(mains.get(main_id(each), each)))
+            if not any(
+                source.session_id in kept for source in sources_of(mains.get(main_id(each), each))
+            )
         ]
         return sorted(found, key=lambda each: each.get("kind") != documents.MEMORY)
 

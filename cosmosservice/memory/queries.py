@@ -23,7 +23,7 @@ MOST_SHARED: Final = 5_000  # memories of other sessions: their `at`s are a para
 SMALL: Final = (
     "c.id, c.of, c.at, c.beside, c.time, c.length, c.asks, c.author, c.memory_id, c.tokens, c._rid"
 )
-OF_LIVES: Final = "c.session_id, c.incarnation, c.also_in, c.lives"
+SOURCES: Final = "c.session_id, c.incarnation, c.also_in, c.incarnations"
 OF_SESSION: Final = "(c.session_id = @session_id OR ARRAY_CONTAINS(c.also_in, @session_id))"
 IN_SESSION: Final = f" AND {OF_SESSION}"
 SHORTEST: Final = " ORDER BY c.length, c.time DESC"
@@ -41,7 +41,7 @@ def _any_of(name: str, count: int) -> str:
 
 def _rows(most: int, condition: str, order: str, *, in_session: bool) -> str:
     """The small fields of memories."""
-    fields = f"{SMALL}, {OF_LIVES}" if in_session else SMALL
+    fields = f"{SMALL}, {SOURCES}" if in_session else SMALL
     within = IN_SESSION if in_session else ""
     return f"SELECT TOP {most} {fields} FROM c WHERE {condition}{within}{order}"
 
@@ -131,8 +131,8 @@ LATEST: Final = (
 )
 
 BESIDE: Final = "SELECT c.id FROM c WHERE c.id >= @first AND c.id < @end"
-ALL: Final = f"SELECT c.id, c.kind, c.of, {OF_LIVES}, c._etag FROM c"
-ALL_IN_SESSION: Final = f"SELECT c.id, c.kind, c.of, {OF_LIVES}, c._etag FROM c WHERE {OF_SESSION}"
+ALL: Final = f"SELECT c.id, c.kind, c.of, {SOURCES}, c._etag FROM c"
+ALL_IN_SESSION: Final = f"SELECT c.id, c.kind, c.of, {SOURCES}, c._etag FROM c WHERE {OF_SESSION}"
 
 WITH_VECTOR: Final = "SELECT c.of, c.owner FROM c WHERE c.made = @made AND IS_DEFINED(c.of)"
 MEMORIES: Final = "SELECT c.id, c.owner FROM c WHERE c.kind = @kind"

@@ -25,9 +25,9 @@ from cosmosservice.account.failures import NotFound
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.damage import Damage
 from cosmosservice.memory.documents import Owner, at_in, parse_at
-from cosmosservice.memory.lives import lives_of
 from cosmosservice.memory.queries import CANDIDATES, MOST_COMMON, MOST_FORMS, MOST_TOKENS
 from cosmosservice.memory.ranking import WEIGHTS, Candidate, Match, Ranking, Weights, matches_of
+from cosmosservice.memory.sources import sources_of
 from cosmosservice.memory.words import Term, terms_of
 
 _BEST: Final = 15  # turns whose neighbours are asked for
@@ -42,16 +42,16 @@ class Filter:
     author: str | None = None
     since: float | None = None
     until: float | None = None
-    incarnation: str | None = None  # of the session: memories of its other lives are not found
+    incarnation: str | None = None  # those of other incarnations are not found
 
     def may_have(self, document: Document) -> bool:
-        """Whether it is of this session, and not known to be of another life of it."""
+        """Whether it is of this session, and not known to be of another incarnation of it."""
         if self.session_id is None:
             return True
         return any(
             each.session_id == self.session_id
             and (self.incarnation is None or each.incarnation in (None, self.incarnation))
-            for each in lives_of(document)
+            for each in sources_of(document)
         )
 
     def allows(self, author: Any, time: float) -> bool:

@@ -21,9 +21,9 @@ from cosmosservice.memory.entries import Entry, memory_of, text_in
 from cosmosservice.memory.erasing import MemoryDependant
 from cosmosservice.memory.forgetting import Forgetting, MemoryPurgeReport
 from cosmosservice.memory.known import Known
-from cosmosservice.memory.lives import Life, LifeOf, SessionLives
 from cosmosservice.memory.ranking import WEIGHTS, Near, Weights
 from cosmosservice.memory.searching import Filter, Searching, Start, content_of
+from cosmosservice.memory.sources import KnownIncarnations, MemoriesOf, Source
 
 
 class Found(NamedTuple):
@@ -47,10 +47,10 @@ class MemoryStore:
         known: Known,
         vectors: Vectors | None = None,
         weights: Weights = WEIGHTS,
-        lives: SessionLives | None = None,
+        incarnations: KnownIncarnations | None = None,
     ) -> None:
         self.container = container
-        self._lives = lives
+        self._incarnations = incarnations
         self.damage = known.damage
         self._known = known
         self._adding = Adding(container, known)
@@ -65,20 +65,22 @@ class MemoryStore:
     async def close(self) -> None:
         """Does nothing: everything that was acknowledged is stored."""
 
-    async def add_session(self, owner: Owner, life: Life, entries: Sequence[Entry]) -> None:
-        await self._embed(await self._adding.session(owner, life, entries))
+    async def add_session(self, owner: Owner, source: Source, entries: Sequence[Entry]) -> None:
+        await self._embed(await self._adding.session(owner, source, entries))
 
     async def remember(
         self,
         owner: Owner,
-        life: Life,
+        source: Source,
         entries: Sequence[Entry],
         *,
         continues: bool,
         others: bool,
     ) -> int:
         """Adds the next events of a session, and returns the number of memories added."""
-        added = await self._adding.session(owner, life, entries, continues=continues, others=others)
+        added = await self._adding.session(
+            owner, source, entries, continues=continues, others=others
+        )
         await self._embed(added)
         return len(added)
 
@@ -95,7 +97,7 @@ class MemoryStore:
     ) -> list[MemoryEntry]:
         """The best matches, each with so many turns before and after it. Repeating a search costs
         nothing for a while, unless this process has changed the owner's memories."""
-        chosen = await self._in_current_life(owner, chosen)
+        chosen = await self._in_current_incarnation(owner, chosen)
         question = (query, limit, chosen, context)
         answer = self._known.answer(owner.key, question)
         if answer is None:
@@ -125,7 +127,7 @@ class MemoryStore:
         ranking.add(nearest, all_of_them=len(nearest) < queries.NEIGHBOURS)
         hits = await self._searching.hits(owner, ranking, limit, chosen)
         why = {hit.document["id"]: hit.match for hit in hits}
-        rest = await self._of_life(owner, chosen, [hit.document for hit in hits])
+        rest = await self._of_incarnation(owner, chosen, [hit.document for hit in hits])
         found: list[Found] = []
         while rest and len(found) < limit:  # again if some of the best cannot be read
             missing = limit - len(found)
@@ -153,9 +155,11 @@ class MemoryStore:
         new = [each for each in rows if each["id"] not in start.seen]
         if not new:
             return [], None
-        chosen = await self._in_current_life(owner, Filter(session_id))
+        chosen = await self._in_current_incarnation(owner, Filter(session_id))
         whole = [each for each in new if self.damage.is_memory(each) and chosen.may_have(each)]
-        return await self._entries(await self._of_life(owner, chosen, whole)), start.after(new)
+        return await self._entries(await self._of_incarnation(owner, chosen, whole)), start.after(
+            new
+        )
 
     async def latest(self, owner: Owner, count: int) -> list[MemoryEntry]:
         """The newest memories, the newest first."""
@@ -173,7 +177,7 @@ class MemoryStore:
         finally:
             self._known.changed(owner.key)
 
-    async def purge(self, owner: Owner, wanted: LifeOf | None) -> MemoryPurgeReport:
+    async def purge(self, owner: Owner, wanted: MemoriesOf | None) -> MemoryPurgeReport:
         try:
             return await self._forgetting.purge(owner, wanted)
         finally:
@@ -185,23 +189,23 @@ class MemoryStore:
         key = None if owner is None else owner.key
         return await embed_missing(self.container, self.vectors, key, self.damage, progress)
 
-    async def _in_current_life(self, owner: Owner, chosen: Filter) -> Filter:
-        if chosen.session_id is None or self._lives is None:
+    async def _in_current_incarnation(self, owner: Owner, chosen: Filter) -> Filter:
+        if chosen.session_id is None or self._incarnations is None:
             return chosen
-        current = await self._lives.current(owner, chosen.session_id)
+        current = await self._incarnations.current(owner, chosen.session_id)
         return dataclasses.replace(chosen, incarnation=current)
 
-    async def _of_life(
+    async def _of_incarnation(
         self, owner: Owner, chosen: Filter, rows: Sequence[Document]
     ) -> Sequence[Document]:
-        """Without memories that do not know their life, and whose events only another one has."""
-        if chosen.session_id is None or chosen.incarnation is None or self._lives is None:
+        """Without memories that do not know their incarnation and whose events another one has."""
+        if chosen.session_id is None or chosen.incarnation is None or self._incarnations is None:
             return rows
-        life = LifeOf(chosen.session_id, chosen.incarnation)
-        unknown = {each["id"]: each["memory_id"] for each in rows if not life.has(each)}
+        meant = MemoriesOf(chosen.session_id, chosen.incarnation)
+        unknown = {each["id"]: each["memory_id"] for each in rows if not meant.has(each)}
         if not unknown:
             return rows
-        having = await self._lives.with_events(owner, chosen.session_id, unknown.values())
+        having = await self._incarnations.with_events(owner, chosen.session_id, unknown.values())
         elsewhere = {
             each
             for each, event_id in unknown.items()

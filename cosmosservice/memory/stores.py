@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from cosmosservice.account.settings import Settings
     from cosmosservice.memory.embedding import Embedder, Vectors
     from cosmosservice.memory.erasing import MemoryDependant
-    from cosmosservice.memory.lives import SessionLives
+    from cosmosservice.memory.sources import KnownIncarnations
     from cosmosservice.memory.store import MemoryStore
 
-    OpenLives = Callable[[Connection], Awaitable[SessionLives]]
+    OpenIncarnations = Callable[[Connection], Awaitable[KnownIncarnations]]
 
 
 class MemoryStores:
@@ -31,9 +31,9 @@ class MemoryStores:
         *,
         embedder: Embedder | None,
         repeat_seconds: float,
-        lives: OpenLives | None = None,
+        incarnations: OpenIncarnations | None = None,
     ) -> None:
-        self._lives = lives
+        self._incarnations = incarnations
         self._container = settings.memory_container
         self._embedder = embedder
         self._known = Known(repeat_seconds)
@@ -42,12 +42,14 @@ class MemoryStores:
     async def open(self, connection: Connection) -> MemoryStore:
         from cosmosservice.memory.store import MemoryStore
 
-        lives = None if self._lives is None else await self._lives(connection)
+        incarnations = None if self._incarnations is None else await self._incarnations(connection)
         if self._embedder is None:
             container = await connection.container(MEMORIES_CONTAINER, self._container)
-            return MemoryStore(container, self._known, weights=self._weights, lives=lives)
+            return MemoryStore(
+                container, self._known, weights=self._weights, incarnations=incarnations
+            )
         vectors = await self._vectors(connection, self._embedder)
-        return MemoryStore(vectors.container, self._known, vectors, self._weights, lives)
+        return MemoryStore(vectors.container, self._known, vectors, self._weights, incarnations)
 
     async def open_dependant(self, connection: Connection) -> MemoryDependant | None:
         """The memories, for a session service; None if the container does not exist."""

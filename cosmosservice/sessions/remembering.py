@@ -26,12 +26,12 @@ class SessionMemory(Protocol):
         beginning: bool,
         others: bool,
     ) -> int:
-        """Adds events of one life of a session: those after the previous call, or with `beginning`
-        all events since the first one. `others`: another process may have added some of them.
-        """
+        """Adds events of one incarnation of a session: those after the previous call, or with
+        `beginning` all events since the first one. `others`: another process may have added
+        some of them."""
 
-    async def erase_life(self, session: SessionKey, incarnation: str) -> int:
-        """Erases the memories of one life of a session."""
+    async def erase_session_memories(self, session: SessionKey, incarnation: str) -> int:
+        """Erases the memories of one incarnation of a session."""
 
 
 class MemorySink:
@@ -60,4 +60,4 @@ class MemorySink:
     async def erase(self, key: SessionKey, incarnation: str) -> None:
         memory = self._memory()
         if memory is not None:
-            await memory.erase_life(key, incarnation)
+            await memory.erase_session_memories(key, incarnation)

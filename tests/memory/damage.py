@@ -27,7 +27,7 @@ WRONG = {
 FIELDS = {
     "memory": (
         *("kind", "memory_id", "app_name", "user_id", "session_id", "also_in", "author", "time"),
-        *("incarnation", "lives"),
+        *("incarnation", "incarnations"),
         *("timestamp", "at", "tokens", "length", "asks", "content", "metadata"),
         *("complete", "schema_version", "_ts"),
     ),

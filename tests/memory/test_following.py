@@ -215,17 +215,19 @@ def test_a_continuation_in_another_container_is_explained():
     assert sorted(kept()) == ["One", "Two"]
 
 
-def test_a_session_that_was_created_again_is_another_life():
-    """Following both lives at once, then the purge of the first one."""
+def test_a_session_that_was_created_again_is_another_source():
+    """Following both incarnations at once, then the purge of the first one."""
     session = {**ADA, "session_id": "s"}
     say("tea of old")
     with_sessions(lambda service: service.delete_session(**session))
     say("tea of new")
     follow()
     with Emulator("store.db") as emulator:
-        lives = [each.get("incarnation") for each in documents_of(emulator) if "memory_id" in each]
-    assert len(set(lives)) == 2
-    assert None not in lives
+        incarnations = [
+            each.get("incarnation") for each in documents_of(emulator) if "memory_id" in each
+        ]
+    assert len(set(incarnations)) == 2
+    assert None not in incarnations
     with_sessions(lambda service: service.purge_deleted(older_than=datetime.timedelta()))
     follow()
     assert kept() == ["tea of new"]

@@ -132,7 +132,7 @@ class Erasure(Part):
 
     async def of_predecessors(self, document: SessionDocument) -> Erased | None:
         """Erases what the session replaced when it was created again: every record before its own
-        first, and what belongs to those lives elsewhere. Nothing can restore them, so no
+        first, and what belongs to its predecessors elsewhere. Nothing can restore them, so no
         announcement is needed. The document's `replaced` field is removed last, and not before the
         session is a day old: until then, a process may still add something to its predecessor.
         None if another writer changed the document: read it again."""

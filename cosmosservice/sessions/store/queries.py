@@ -21,8 +21,8 @@ _RANGE: Final = "FROM c WHERE c.id >= @first AND c.id < @last"
 RECORDS: Final = f"SELECT * {_RANGE} ORDER BY c.id"
 NEWEST_RECORDS: Final = f"SELECT TOP @count * {_RANGE} ORDER BY c.id DESC"
 
-# Not answered by the index alone: for memories that do not know which life they came from.
-LIVES_WITH_EVENTS: Final = (
+# Not answered by the index alone: for memories that do not know which incarnation they came from.
+INCARNATIONS_WITH_EVENTS: Final = (
     f"SELECT c.event_id, c.incarnation {_RANGE} AND ARRAY_CONTAINS(@ids, c.event_id)"
 )
 # Not answered by the index alone. The range is a part of one session with a ttl.

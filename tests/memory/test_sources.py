@@ -1,4 +1,4 @@
-"""A session that is created again: memories know which life of it they came from."""
+"""A session that is created again: memories know which incarnation of it they came from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from cosmosservice import CosmosMemoryService, CosmosSessionService
 from cosmosservice.hosting.operation import Unbounded
 from cosmosservice.memory.documents import Owner
-from cosmosservice.memory.lives import LifeOf, documents_of_life
+from cosmosservice.memory.sources import MemoriesOf, documents_from
 from cosmosservice.sessions.store.keys import SessionKey
 from tests.memory.raw import documents_of, memories_of
 from tests.memory.support import USER, found_texts, texts
@@ -68,7 +68,7 @@ async def start(cosmos):
         await each.account.close()
 
 
-async def two_lives(start, how, **options):
+async def two_incarnations(start, how, **options):
     process = start(remembers=how == "memory=", **options)
     old = await process.create()
     await process.tell(old, "tea of old", LONG, how=how)
@@ -82,7 +82,7 @@ async def two_lives(start, how, **options):
 
 
 async def test_a_search_or_list_of_the_new_session_finds_only_its_own(start, how):
-    process, _, _ = await two_lives(start, how)
+    process, _, _ = await two_incarnations(start, how)
     for each in (process, start()):
         assert await found_texts(each.memory, "tea", session_id="s") == ["tea of new"]
         assert await each.listed(session_id="s") == ["tea of new"]
@@ -91,25 +91,27 @@ async def test_a_search_or_list_of_the_new_session_finds_only_its_own(start, how
 
 
 async def test_a_search_by_meaning_does_not_find_the_old_one_either(start, how):
-    process, _, _ = await two_lives(start, how, embedder=Embedder())
+    process, _, _ = await two_incarnations(start, how, embedder=Embedder())
     assert await found_texts(process.memory, "brew", session_id="s") == ["tea of new"]
 
 
 @pytest.mark.parametrize("erased", [0, 1])
-async def test_erasing_one_life_erases_exactly_its_memories(start, how, cosmos, erased):
-    process, *sessions = await two_lives(start, how, embedder=Embedder())
-    lives = [
+async def test_erasing_one_incarnation_erases_exactly_its_memories(start, how, cosmos, erased):
+    process, *sessions = await two_incarnations(start, how, embedder=Embedder())
+    incarnations = [
         (str(each._storage_update_marker).split(":")[1], {said.id for said in each.events})
         for each in sessions
     ]
-    incarnation, events = lives[erased]
+    incarnation, events = incarnations[erased]
     owner = Owner.of("app", USER)
-    wanted = LifeOf("s", incarnation, frozenset(events))
+    wanted = MemoriesOf("s", incarnation, frozenset(events))
     found = await process.memory.in_store(
-        Unbounded("test"), lambda store: documents_of_life(store.container, owner, wanted)
+        Unbounded("test"), lambda store: documents_from(store.container, owner, wanted)
     )
     before = {each["id"] for each in documents_of(cosmos) if each["owner"] == owner.key}
-    count = await process.memory.erase_life(SessionKey("app", USER, "s"), incarnation, events)
+    count = await process.memory.erase_session_memories(
+        SessionKey("app", USER, "s"), incarnation, events
+    )
     after = {each["id"] for each in documents_of(cosmos) if each["owner"] == owner.key}
     assert {each["id"] for each in found} == before - after
     assert count == len(before - after)
@@ -120,7 +122,7 @@ async def test_erasing_one_life_erases_exactly_its_memories(start, how, cosmos, 
 
 
 async def test_the_incarnation_is_stored_where_it_is_known(start, cosmos, how):
-    _, old, new = await two_lives(start, how)
+    _, old, new = await two_incarnations(start, how)
     stored = {each.get("memory_id"): each.get("incarnation") for each in documents_of(cosmos)}
     for session in (old, new):
         known = str(session._storage_update_marker).split(":")[1]
@@ -153,7 +155,9 @@ async def test_a_memory_that_both_lives_have_stays_until_the_last_is_erased(star
     for session in (old, fork, again):
         assert memories_of(cosmos) == ["tea of all"]
         incarnation = str(session._storage_update_marker).split(":")[1]
-        await process.memory.erase_life(SessionKey("app", USER, session.id), incarnation)
+        await process.memory.erase_session_memories(
+            SessionKey("app", USER, session.id), incarnation
+        )
     assert documents_of(cosmos) == []
 
 

@@ -1,4 +1,4 @@
-"""Which life of a session is the current one, for services that name a session by its id only."""
+"""The current incarnation of a session, for services that name a session by its id only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cosmosservice.sessions.store.documents import (
     SESSIONS_CONTAINER,
 )
 from cosmosservice.sessions.store.keys import SessionKey
-from cosmosservice.sessions.store.queries import LIVES_WITH_EVENTS
+from cosmosservice.sessions.store.queries import INCARNATIONS_WITH_EVENTS
 
 if TYPE_CHECKING:
     from cosmosservice.account.connection import Connection
@@ -30,14 +30,14 @@ class _User(Protocol):
     def user_id(self) -> str: ...
 
 
-class Lives:
+class Incarnations:
     """Reads the containers of sessions, which need not exist."""
 
     def __init__(self, sessions: Container, events: Container) -> None:
         self._sessions, self._events = sessions, events
 
     @classmethod
-    async def open(cls, connection: Connection, settings: Settings) -> Lives:
+    async def open(cls, connection: Connection, settings: Settings) -> Incarnations:
         return cls(
             connection.existing(SESSIONS_CONTAINER, settings.session_container),
             connection.existing(EVENTS_CONTAINER, settings.conversation_container),
@@ -68,7 +68,7 @@ class Lives:
         parameters = {"first": key.first_id(0), "last": key.last_id, "ids": list(event_ids)}
         found: dict[str, set[str]] = {}
         try:
-            rows = await self._events.query(LIVES_WITH_EVENTS, parameters, key.session_id)
+            rows = await self._events.query(INCARNATIONS_WITH_EVENTS, parameters, key.session_id)
         except NotFound:
             return {}
         for row in rows:
