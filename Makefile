@@ -210,8 +210,9 @@ simulation: $(STAMP) ## simulate a million daily users at 1, 3 and 10 times the 
 bench-explore: $(STAMP) ## measure explore with 10,000 sessions, in headless Chromium
 	$(BIN)/python -m benchmarks.explore
 
-bench-memory: $(STAMP) ## measure how well memories are found, write docs/memory.md; LOCOMO=file, LONGMEMEVAL=file
-	$(BIN)/python -m benchmarks.memory $(if $(LOCOMO),--locomo $(LOCOMO)) $(if $(LONGMEMEVAL),--longmemeval $(LONGMEMEVAL))
+bench-memory: $(STAMP) ## measure how well memories are found, write docs/memory.md; LOCOMO=file, LONGMEMEVAL=file, CONVERSATIONS=file
+	$(BIN)/python -m benchmarks.memory $(if $(LOCOMO),--locomo $(LOCOMO)) $(if $(LONGMEMEVAL),--longmemeval $(LONGMEMEVAL)) $(addprefix --conversations ,$(CONVERSATIONS))
+	$(BIN)/python -m docs.generate
 
 # Hashes, but no uv.lock, which would name the index that it was made from.
 COMPILE = uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate

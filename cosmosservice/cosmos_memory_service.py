@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Moment = datetime.datetime | float
 
-DEFAULT_RESULTS = 10
+DEFAULT_RESULTS = 20  # docs/memory.md: ten results or twenty
 MOST_CONTEXT = 10
 REPEAT_SECONDS = 30.0
 

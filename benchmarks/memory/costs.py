@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,6 +16,7 @@ from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.genai import types
 
+from benchmarks.memory.material import APP, User
 from cosmos_emulator import Emulator
 from cosmosservice import CosmosMemoryService, RequestCharge
 
@@ -53,6 +55,26 @@ async def costs() -> list[Cost]:
     for each in stores:
         await each.close()
     return [each.cost for each in stores]
+
+
+async def units(user: User, limits: Sequence[int]) -> list[float]:
+    """The request units of a search with each limit, on average over the user's questions."""
+    charges: list[RequestCharge] = []
+    spent = [0.0] * len(limits)
+    async with CosmosMemoryService.embedded(
+        repeat_seconds=0, on_request_charge=charges.append
+    ) as service:
+        for session in user.sessions:
+            await service.add_session_to_memory(session)
+        await service.search_memory(app_name=APP, user_id=user.user_id, query="first")
+        for question in user.questions:
+            for at, limit in enumerate(limits):
+                charges.clear()
+                await service.search_memory(
+                    app_name=APP, user_id=user.user_id, query=question.text, limit=limit
+                )
+                spent[at] += sum(charge.request_units for charge in charges)
+    return [each / len(user.questions) for each in spent]
 
 
 class _Filled:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Question:
     half: str
     language: str
     category: str = ""
+    after: int | None = None  # asked when this many sessions were added; None: after all of them
 
 
 @dataclass
@@ -71,7 +73,7 @@ def _user(language: str, number: int) -> User:
     chance.shuffle(distractions)
     small_talk = _small_talk(language)
     for start in range(0, len(facts), FACTS_OF_A_SESSION):
-        session = _Conversation(user, len(user.sessions))
+        session = Conversation(user, len(user.sessions))
         session.say(small_talk[: 2 * chance.randint(0, 1)])
         for fact in facts[start : start + FACTS_OF_A_SESSION]:
             ids = session.say(fact.turns)
@@ -86,7 +88,7 @@ def _user(language: str, number: int) -> User:
     return user
 
 
-class _Conversation:
+class Conversation:
     def __init__(self, user: User, number: int) -> None:
         self._began = BEGINNING + number * 86_400.0
         self.session = Session(
@@ -117,24 +119,28 @@ def _facts(language: str, number: int) -> list[Fact]:
         if line.startswith("%%"):
             name, _, values = line.removeprefix("%%").partition(":")
             names[name.strip()] = values.split(";")[number].strip()
-    return [_fact(line, names) for line in lines if line and line[0] not in "#%"]
+    return [fact_of(line, names) for line in lines if line and line[0] not in "#%"]
 
 
-def _fact(template: str, names: dict[str, str]) -> Fact:
+def fact_of(template: str, names: Mapping[str, str]) -> Fact:
     line = template.format(**names)
     turns, _, rest = line.partition(" || ")
     question, _, distraction = rest.partition(" ## ")
-    split = [_turn(turn) for turn in turns.split(" | ")]
+    split = [turn_of(turn) for turn in turns.split(" | ")]
     return Fact(
         turns=tuple((speaker, text) for speaker, _, text in split),
         answers=frozenset(at for at, (_, answers, _) in enumerate(split) if answers),
         question=question.strip(),
-        distraction=(_turn(distraction)[0], _turn(distraction)[2]) if distraction else None,
-        half=HALVES[zlib.crc32(template.encode()) % 2],
+        distraction=(turn_of(distraction)[0], turn_of(distraction)[2]) if distraction else None,
+        half=half_of(template),
     )
 
 
-def _turn(text: str) -> tuple[str, bool, str]:
+def half_of(template: str) -> str:
+    return HALVES[zlib.crc32(template.encode()) % 2]
+
+
+def turn_of(text: str) -> tuple[str, bool, str]:
     found = re.fullmatch(r"\s*([UACDT])(\*?): (.*?)\s*", text)
     assert found is not None, text
     return found[1], bool(found[2]), found[3]
@@ -143,4 +149,4 @@ def _turn(text: str) -> tuple[str, bool, str]:
 def _small_talk(language: str) -> list[tuple[str, str]]:
     lines = (FOLDER / "fillers.txt").read_text(encoding="utf-8").splitlines()
     line = next(each for each in lines if each.startswith(f"{language}|"))
-    return [(speaker, text) for speaker, _, text in map(_turn, line.split("|")[1:])]
+    return [(speaker, text) for speaker, _, text in map(turn_of, line.split("|")[1:])]

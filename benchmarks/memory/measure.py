@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from google.adk.memory import BaseMemoryService
+from google.adk.memory.memory_entry import MemoryEntry
 
 from benchmarks.memory.material import APP, Question, User
 from benchmarks.memory.peers import HITS, Open, event_id
@@ -28,26 +30,38 @@ class Score:
 class Answered:
     question: Question
     found: tuple[str, ...]  # ids of events, best first
+    characters: tuple[int, ...] = ()  # of each, as ADK's PreloadMemoryTool hands it to the model
 
 
-async def ask(service: BaseMemoryService, user: User) -> list[Answered]:
+async def ask(
+    service: BaseMemoryService, user: User, questions: Iterable[Question]
+) -> list[Answered]:
     answered = []
-    for question in user.questions:
+    for question in questions:
         response = await service.search_memory(
             app_name=APP, user_id=user.user_id, query=question.text
         )
-        found = tuple(event_id(memory) for memory in response.memories[:HITS])
-        answered.append(Answered(question, found))
+        hits = response.memories[:HITS]
+        found = tuple(event_id(memory) for memory in hits)
+        answered.append(Answered(question, found, tuple(map(_characters, hits))))
     return answered
 
 
-async def measure(opened: Open, users: Sequence[User]) -> list[Answered]:
+def _characters(memory: MemoryEntry) -> int:
+    text = " ".join(part.text or "" for part in memory.content.parts or [])
+    return len(f"Time: {memory.timestamp}\n{memory.author}: {text}\n")
+
+
+async def measure(opened: Open, users: Iterable[User]) -> list[Answered]:
     answered: list[Answered] = []
     async with opened() as service:
         for user in users:
-            for session in user.sessions:
+            for number, session in enumerate(user.sessions):
+                due = [each for each in user.questions if each.after == number and number]
+                answered += await ask(service, user, due)
                 await service.add_session_to_memory(session)
-            answered += await ask(service, user)
+            last = [e for e in user.questions if e.after in (None, len(user.sessions))]
+            answered += await ask(service, user, last)
     return answered
 
 
@@ -74,13 +88,7 @@ def by_session(answered: Iterable[Answered], session_of: Mapping[str, str]) -> l
     made = []
     for each in answered:
         wanted = frozenset(session_of[answer] for answer in each.question.answers)
-        question = Question(
-            each.question.text,
-            wanted,
-            each.question.half,
-            each.question.language,
-            each.question.category,
-        )
+        question = dataclasses.replace(each.question, answers=wanted)
         found = tuple(dict.fromkeys(session_of[hit] for hit in each.found if hit in session_of))
         made.append(Answered(question, found))
     return made

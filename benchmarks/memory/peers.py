@@ -23,6 +23,8 @@ from cosmosservice.memory.ranking import WEIGHTS
 
 HITS = 20  # what each is asked for; InMemoryMemoryService returns ten
 
+OURS = "CosmosMemoryService"
+
 Open = Callable[[], contextlib.AbstractAsyncContextManager[BaseMemoryService]]
 
 
@@ -82,7 +84,9 @@ def cosmos(embedder: Embedder | None = None, **weights: float) -> Open:
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncIterator[BaseMemoryService]:
-        service = CosmosMemoryService.embedded(results=HITS, embedder=embedder)
+        service = CosmosMemoryService.embedded(
+            results=HITS, embedder=embedder, timeout=600 if embedder else None
+        )
         service._stores._weights = dataclasses.replace(WEIGHTS, **weights)  # type: ignore[attr-defined]
         async with service:
             yield service
@@ -108,10 +112,10 @@ def peers() -> dict[str, Open]:
         "InMemoryMemoryService": in_memory,
         "SqliteMemoryService": sqlite,
         "plain BM25": plain_bm25,
-        "CosmosMemoryService": cosmos(),
+        OURS: cosmos(),
     }
     if is_installed():
-        found["CosmosMemoryService, all-MiniLM-L6-v2"] = cosmos(LocalEmbedder())
+        found[f"{OURS}, all-MiniLM-L6-v2"] = cosmos(LocalEmbedder())
     return found
 
 

@@ -2,9 +2,17 @@
 
     LoCoMo        locomo10.json: ten conversations between two people, over months
     LongMemEval   longmemeval_*.json: for each question a user's chats with an assistant
+    any other     conversations of your own, in this form:
 
-Neither file is part of this repository. Conversations with an even number were used for tuning; the
-others are held out.
+        [{"sessions": [{"id": "s1", "turns": [{"id": "1", "author": "user", "text": "…"}]}],
+          "questions": [{"text": "…", "answers": ["1"], "category": "…", "after": "s1"}]}]
+
+One element for each user. Ids are unique for a user. An answer is the id of a turn, or of a
+session, which means any of its turns. `category` and `after` may be left out; a question with
+`after` is asked when that session and those before it have been added, and no later one.
+
+None of these files is part of this repository. Conversations with an
+even number were used for tuning; the others are held out.
 """
 
 from __future__ import annotations
@@ -81,6 +89,40 @@ def _longmemeval_user(number: int, data: dict[str, Any]) -> User:
         category = data["question_type"]
         half = HALVES[number % 2]
         user.questions.append(Question(data["question"], ids, half, "english", category))
+    return user
+
+
+def conversations(path: Path) -> list[User]:
+    """Of a file in the form above."""
+    return [
+        _any_user(f"{path.stem}-{number}", HALVES[number % 2], each)
+        for number, each in enumerate(_json(path))
+    ]
+
+
+def _any_user(user_id: str, half: str, data: dict[str, Any]) -> User:
+    user = User(user_id, "")
+    meant: dict[str, set[str]] = {}  # the ids of turns that the id of a turn or a session means
+    after: dict[str | None, int | None] = {None: None}
+    for number, each in enumerate(data["sessions"]):
+        turns = [(str(turn["id"]), turn["author"], turn["text"]) for turn in each["turns"]]
+        user.sessions.append(_session(user, number, turns))
+        ids = {name: f"{user_id}/{name}" for name, _, text in turns if text.strip()}
+        meant |= {name: {made} for name, made in ids.items()}
+        meant[str(each["id"])] = set(ids.values())
+        after[str(each["id"])] = number + 1
+    for asked in data["questions"]:
+        answers = frozenset().union(*(meant[str(each)] for each in asked["answers"]))
+        user.questions.append(
+            Question(
+                asked["text"],
+                answers,
+                half,
+                "",
+                asked.get("category", ""),
+                after[asked.get("after")],
+            )
+        )
     return user
 
 

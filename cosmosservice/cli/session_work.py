@@ -44,10 +44,11 @@ _TOO_MANY = 10  # failures in a row, after which nothing more is tried
 async def service_of(
     uri: str | None, *, writes: bool = False, background: bool = False
 ) -> AsyncIterator[CosmosSessionService]:
-    """Only commands that store sessions create a store; reading one that is missing is an error.
-    The requests of one in the background have a low priority."""
-    settings_of(uri, existing=not writes)
-    ensure: Any = None if writes else "verify"
+    """Only commands that store sessions create a store; reading one that is missing is an error. A
+    file in which there are no sessions yet is none. The requests of one in the background have a
+    low priority."""
+    settings = settings_of(uri, existing=not writes)
+    ensure: Any = None if writes or settings.embedded_path is not None else "verify"
     options = LOW_PRIORITY if background else None
     async with CosmosSessionService(uri=uri, ensure=ensure, client_options=options) as service:
         yield service

@@ -591,3 +591,12 @@ def test_the_shell_completes_ids_of_sessions(command, conversation):
     assert completed("sessions", "show", "fi") == ["plain,first"]
     assert completed("artifacts", "list", "--session", "f") == ["plain,first"]
     assert completed("sessions", "show", "other") == []
+
+
+def test_a_file_of_memories_only_has_no_sessions(command):
+    from cosmos_emulator import Emulator
+
+    with Emulator("store.db"):
+        pass
+    assert command("sessions", "list").err == "No sessions.\n"
+    assert "Bicep" not in command("sessions", "show", "first").err

@@ -132,10 +132,10 @@ async def test_another_process_finds_it_and_does_not_store_it_again(store, app):
 
 
 @pytest.mark.claims(MODERN)
-async def test_at_most_ten_memories_are_found(service, app):
+async def test_of_many_matches_only_the_best_are_found(service, app):
     many = session(*(f"Cat number {number}" for number in range(30)), app=app)
     await service.add_session_to_memory(many)
-    assert len(await found(service, "cat", app=app)) == 10
+    assert 10 <= len(await found(service, "cat", app=app)) <= 20
 
 
 @pytest.mark.claims(DURABLE)
