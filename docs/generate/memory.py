@@ -14,8 +14,10 @@ PUBLIC = {
     "locomo": "[LoCoMo](https://github.com/snap-research/locomo), two people",
     "realtalk": "[REALTALK](https://github.com/danny911kr/REALTALK), two people",
     "realmem": "[RealMem](https://github.com/AvatarMemory/RealMemBench), long answers",
+    "beam100K": "[BEAM](https://github.com/mohammadtavakoli78/BEAM) 100K, long answers",
     "longmemeval": "[LongMemEval](https://github.com/xiaowu0162/LongMemEval), long answers",
 }
+RANKINGS = ("words", "words and all-MiniLM-L6-v2")
 OURS = "CosmosMemoryService"
 MEMPALACE = "https://github.com/MemPalace/mempalace/blob/main/benchmarks/BENCHMARKS.md"
 PGMNEMO = "https://pgxn.org/dist/pgmnemo/0.4.0/README.html"
@@ -100,6 +102,20 @@ def public() -> str:
                     ]
                 )
     return table(["set", "turns", "questions", "", *names], rows)
+
+
+def ranking() -> str:
+    """Of all turns, without the service."""
+    rows = [
+        [
+            PUBLIC.get(name, name),
+            half,
+            *(f"{found[how][half]:.3f}" if how in found else "" for how in RANKINGS),
+        ]
+        for name, found in _measured()["ranking"].items()
+        for half in ("tuned on", "held out")
+    ]
+    return table(["hit@10 of the ranking", "", *RANKINGS], rows)
 
 
 def depths() -> str:

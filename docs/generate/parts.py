@@ -28,6 +28,7 @@ PARTS: Parts = {
     "memory-long-language-figures": partial(memory.parts_of, "long", "held out, by language"),
     "memory-without-figures": memory.without,
     "memory-public-figures": memory.public,
+    "memory-ranking-figures": memory.ranking,
     "memory-locomo-figures": memory.depths,
     "memory-category-figures": partial(memory.parts_of, "locomo", "by category"),
     "memory-evidence-figures": memory.whole,
