@@ -22,7 +22,8 @@ from tests.support.adk import event
 from tests.support.figures import record
 from tests.support.histories import History, operations, prompts
 
-HISTORIES = 400  # `make prompts` compares thousands
+HISTORIES = 400
+ALL_HISTORIES = 10_000  # of `make prompts`: figures of fewer are not kept
 BLOCKS = 8
 
 
@@ -173,12 +174,9 @@ def differs(seed):
     return None
 
 
-HISTORIES = 10_000  # figures of fewer are not kept
-
-
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.contract.test_compacted_prompts")
-    parser.add_argument("--histories", type=int, default=HISTORIES)
+    parser.add_argument("--histories", type=int, default=ALL_HISTORIES)
     parser.add_argument("--first", type=int, default=0, help="the seed of the first one")
     given = parser.parse_args()
     logging.getLogger("google_adk").setLevel(logging.ERROR)
@@ -191,7 +189,7 @@ def main():
                 print(f"history {seed} gives another prompt", flush=True)
             if count % 1000 == 0:
                 print(f"{count:,} of {given.histories:,} histories compared", flush=True)
-    if given.histories >= HISTORIES:
+    if given.histories >= ALL_HISTORIES:
         record("prompts", histories=given.histories, broken=len(different))
     print(f"{given.histories:,} histories, {len(different)} with another prompt.")
     return 1 if different else 0

@@ -29,15 +29,19 @@ class DependantInvariants:
     def _broken(self, ghost, store):
         broken = []
         doc = document(store, "session1", "s")
-        left = [(kind, d.id) for kind in KINDS for d in documents(store, kind) if d.life == "a0"]
+        left = [
+            (kind, d.id) for kind in KINDS for d in documents(store, kind) if d.incarnation == "a0"
+        ]
         old = [each for each in left if each[1] == "f"]  # acknowledged before everything
         if ghost.announced and doc.status != "purging" and old:
             broken.append(("X1-left", f"purged, but {old} are stored"))
         if doc.status == "active":
-            for (kind, name), life in ghost.saved.items():
+            for (kind, name), incarnation in ghost.saved.items():
                 found = document(store, kind, name)
-                if life == doc.incarnation and (found is None or found.life != life):
-                    broken.append(("X2-lost", f"{name} of {kind}, saved in {life}"))
+                if incarnation == doc.incarnation and (
+                    found is None or found.incarnation != incarnation
+                ):
+                    broken.append(("X2-lost", f"{name} of {kind}, saved in {incarnation}"))
         if doc.status == "active" and doc.incarnation != "a0" and ("files", "f") in old:
             broken.append(("X3-seen", f"{doc.incarnation} shows a file of its predecessor"))
         usable = doc.incarnation == "a0" and doc.status in ("active", "deleted")
@@ -49,7 +53,9 @@ class DependantInvariants:
 
     def at_rest(self, ghost, store):
         broken = self._broken(ghost, store)
-        left = [(kind, d.id) for kind in KINDS for d in documents(store, kind) if d.life == "a0"]
+        left = [
+            (kind, d.id) for kind in KINDS for d in documents(store, kind) if d.incarnation == "a0"
+        ]
         if self._late and left:
             broken.append(("X1-left", f"all is quiet, but {left} are stored"))
         return broken

@@ -14,7 +14,7 @@ from tests.model.store import EMPTY, Frozen
 def stored(status="deleted", **fields):
     """A session with a file and a memory. Lagging replicas may show neither."""
     doc = Frozen(status=status, incarnation="a0").having(**fields)
-    one = (1, Frozen(id="f", life="a0"))
+    one = (1, Frozen(id="f", incarnation="a0"))
     return Frozen(
         session1=(Frozen({"s": (1, doc)}),),
         files=(EMPTY, Frozen({"f": one})),

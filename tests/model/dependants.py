@@ -2,8 +2,8 @@
 
 The session document is "session1"/"s", with its log left out; every change of it is one If-Match.
 An artifact is a document of "files", named by its file name only, as in ADK: it does not say which
-life of the session it belongs to (`life` is a ghost). A memory is a document of "memories" that
-knows its life. Each container has its own lag.
+incarnation of the session it belongs to (`incarnation` is a ghost). A memory is a document of
+"memories" that knows its incarnation. Each container has its own lag.
 
 Artifacts belong to the session, memories to the user: re-creating a session erases the artifacts
 of its predecessor (`clearing`), a purge erases both (`purging`).
@@ -33,10 +33,10 @@ def stands(rules, seen):
     return doc[0] is not None and (doc[0].incarnation, doc[0].status) == seen
 
 
-def erase(rules, kind, seen, lives=None):
+def erase(rules, kind, seen, incarnations=None):
     """Erases what a scan has found, if the announcement stood after the scan. Nothing of a newer
-    session can be in that scan. Repeats until a scan behind a probe finds nothing. With `lives`,
-    erases only what these lives left. False if the announcement is gone."""
+    session can be in that scan. Repeats until a scan behind a probe finds nothing. With
+    `incarnations`, erases only what these left. False if the announcement is gone."""
     todo = None
     if not rules.without("dependants are probed first"):
         yield from probe(kind, "probe")
@@ -47,7 +47,9 @@ def erase(rules, kind, seen, lives=None):
         todo = None
     while True:
         todo = yield ("scan", kind)
-        todo = tuple((v, d.id) for v, d in todo[1] if lives is None or d.life in lives)
+        todo = tuple(
+            (v, d.id) for v, d in todo[1] if incarnations is None or d.incarnation in incarnations
+        )
         if not todo:
             return True
         if seen is not None and not (
@@ -145,31 +147,31 @@ def create(rules, proc, incarnation):
 
 
 def purge_replaced(rules, proc):
-    """Erases what the predecessors of a session left that was created again. Their lives are over,
-    so nothing has to be announced."""
+    """Erases what the predecessors of a session left that was created again. Nothing restores
+    them, so nothing has to be announced."""
     proc.start("purge")
     found = yield from look()
     doc, etag = found
     found = None
     if doc is not None and doc.status == "active" and "replaced" in doc:
-        lives = None if rules.without("memories know their life") else doc.replaced
-        yield from erase(rules, "memories", None, lives)
-        lives = None
+        incarnations = None if rules.without("memories know their source") else doc.replaced
+        yield from erase(rules, "memories", None, incarnations)
+        incarnations = None
         yield ("replace", "session1", "s", doc.without("replaced"), etag)
 
 
-def save(rules, proc, kind, life, name="f"):
-    """Saves a file, or adds a memory, of a life of the session. ADK does not ask the session."""
-    proc.start("save", kind, life)
+def save(rules, proc, kind, incarnation, name="f"):
+    """Saves a file, or adds a memory, of one incarnation. ADK does not ask the session."""
+    proc.start("save", kind, incarnation)
     saved = False
     while not saved:
         reply = written = None
         reply = yield ("read", kind, name)
-        document = Frozen(id=name, life=life)
+        document = Frozen(id=name, incarnation=incarnation)
         if reply[0] == "ok":
             written = yield ("replace", kind, name, document, reply[1])
         else:
             written = yield ("create", kind, name, document)
         saved = written[0] == "ok"
     reply = written = document = None
-    proc.end("save_end", kind, name, life)
+    proc.end("save_end", kind, name, incarnation)

@@ -182,7 +182,7 @@ MUTANTS_OF_COMPANIONS = {
     "a creator completes a purge": ("A1", "X1-left"),
     "a new session begins without artifacts": ("A1", "X3-seen"),
     "clearing is announced": ("A3", "X4-incomplete"),
-    "memories know their life": ("A5", "X2-lost"),
+    "memories know their source": ("A5", "X2-lost"),
 }
 
 MUTANTS_OF_MARKERS = {
