@@ -111,7 +111,7 @@ async def test_an_old_memory_with_all_the_words_comes_first(memory, words, behin
         for number in range(behind)
     ]
     await memory.add_events_to_memory(app_name="app", user_id=USER, events=newer, session_id="new")
-    hits = await found_texts(memory, " ".join(names))
+    hits = await found_texts(memory, " ".join(names), limit=RESULTS)
     assert hits[0].startswith("We talked about the")
     assert len(hits) == RESULTS
 
