@@ -80,14 +80,14 @@ def search(uri: str | None, as_json: bool, **options: Any) -> None:
 
 
 @memory.command("list", epilog=example("memory list --app greeter --user ada --limit 10"))
-@one_user
+@user_or_session("Only this session. Its id is enough if it is unique.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1))
 @json_option
-def list_(uri: str | None, app_name: str, user_id: str, limit: int, as_json: bool) -> None:
-    """List a user's memories, the latest first."""
+def list_(uri: str | None, limit: int, as_json: bool, **options: Any) -> None:
+    """List the memories of a user or of a session, the latest first."""
     from cosmosservice.cli import memory_work
 
-    run(memory_work.latest(uri, app_name, user_id, limit=limit, as_json=as_json))
+    run(memory_work.latest(uri, limit=limit, as_json=as_json, **options))
 
 
 @memory.command(epilog=example('memory add --app greeter --user ada "Ada likes green tea"'))

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import importlib
 import sys
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -61,14 +62,19 @@ async def search(uri: str | None, *, as_json: bool, **options: Any) -> None:
     _print(response.memories, as_json, "Nothing was found.")
 
 
-async def latest(
-    uri: str | None, app_name: str, user_id: str, *, limit: int, as_json: bool
-) -> None:
-    owner = Owner.of(app_name, user_id)
+async def latest(uri: str | None, *, limit: int, as_json: bool, **options: Any) -> None:
     async with service_of(uri) as service:
-        found = await service.in_store(
-            Bounded("iter_memories"), lambda store: store.latest(owner, limit)
-        )
+        whose = (await owner_of(service.account, options))._asdict()
+        if (session_id := options["session_id"]) is None:
+            owner = Owner.of(**whose)
+            found = await service.in_store(
+                Bounded("iter_memories"), lambda store: store.latest(owner, limit)
+            )
+        else:
+            kept: deque[MemoryEntry] = deque(maxlen=limit)
+            async for each in service.iter_memories(**whose, session_id=session_id):
+                kept.appendleft(each)
+            found = list(kept)
     _print(found, as_json, "No memories.")
     if len(found) == limit and not as_json:
         err.print(f"The latest {limit}; more with --limit.")

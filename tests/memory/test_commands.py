@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from types import SimpleNamespace
@@ -9,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
 from cosmosservice.cli.commands import cli
+from tests.support.adk import event
 
 WHO = ("--app", "shop", "--user", "ada")
 
@@ -65,6 +68,23 @@ def test_the_latest_are_listed_first(filled):
     lines = filled("list", *WHO).out.splitlines()
     assert ["Tea" in line for line in lines] == [False, True, False]
     assert "more with --limit" in filled("list", *WHO, "--limit", "1").err
+
+
+def test_the_latest_of_a_session(command):
+    async def talk():
+        account = CosmosAccount.embedded("store.db")
+        memory = CosmosMemoryService(account=account)
+        async with account, CosmosSessionService(account=account, memory=memory) as sessions:
+            for name in ("one", "two"):
+                names = {"app_name": "app", "user_id": "ann", "session_id": name}
+                session = await sessions.create_session(**names)
+                for number in range(3):
+                    await sessions.append_event(session, event(f"{name} {number}"))
+
+    asyncio.run(talk())
+    listed = command("list", "--session", "two", "--limit", "2", "--json").out
+    found = [json.loads(each)["content"]["parts"][0]["text"] for each in listed.splitlines()]
+    assert found == ["two 2", "two 1"]
 
 
 def test_a_memory_is_forgotten(filled):
