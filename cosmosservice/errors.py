@@ -8,7 +8,7 @@
     ├── InvalidStateError             a state that ADK cannot have: its keys are not strings
     ├── EventIdReusedError            another event of the session has this event's id
     ├── DamagedArtifactError          the stored bytes of an artifact are not those that were saved
-    ├── TooLargeError                 a state with more keys than one document can name
+    ├── TooLargeError                 a state with too many keys, or an artifact that is too large
     └── StorageError                  Cosmos DB did not do what was asked
         ├── AuthenticationError       the key or the identity is not accepted
         ├── ThrottledError            the account's throughput is used up (429)
@@ -84,7 +84,8 @@ class DamagedArtifactError(CosmosServiceError):
 
 
 class TooLargeError(CosmosServiceError, ValueError):
-    """A state with more keys than one Cosmos DB document can name. Nothing was stored."""
+    """A state with more keys than one Cosmos DB document can name, or an artifact with too many
+    pieces or too much metadata. Nothing was stored."""
 
 
 class StorageError(CosmosServiceError):
