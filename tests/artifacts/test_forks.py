@@ -15,6 +15,7 @@ from cosmosservice import (
     CosmosArtifactService,
     CosmosSessionService,
     DamagedArtifactError,
+    SessionNotFoundError,
 )
 from cosmosservice.hosting.operation import Unbounded
 from tests.artifacts import processes
@@ -263,6 +264,44 @@ async def test_a_fork_whose_source_is_purged_meanwhile_leaves_no_artifact(
     with pytest.raises(Exception, match="was erased while it was copied"):
         await process.sessions.fork_session(**THIS, new_session_id="fork")
     assert [each for each in processes.content(emulator) if "scope" in each] == []
+
+
+@pytest.mark.parametrize("erased", ["purged", "created again"])
+async def test_a_fork_is_complete_or_ends_with_its_source(connect, emulator, erased):
+    """The source is erased at every request of the fork."""
+    nth, sent, outcomes = 0, True, set()
+    while sent:
+        nth, sent = nth + 1, False
+        here, there = ANN | {"session_id": f"s{nth}"}, ANN | {"session_id": f"fork{nth}"}
+        victim, other = connect(), connect()
+        session = await victim.sessions.create_session(**here)
+        await victim.save("a", blob(LARGE), here)
+        await victim.tell(session, a=0)
+        await other.sessions.get_session(**here)
+
+        async def erase(_, other=other, here=here):
+            nonlocal sent
+            sent = True
+            emulator.faults.clear()
+            if erased == "purged":
+                await other.sessions.purge_session(**here)
+            else:
+                await other.sessions.delete_session(**here)
+                await other.sessions.create_session(**here)
+
+        emulator.faults.call(erase, when="before", nth=nth)
+        try:
+            await victim.sessions.fork_session(**here, new_session_id=there["session_id"])
+            outcomes.add("complete")
+        except SessionNotFoundError:
+            outcomes.add("ended")
+        emulator.faults.clear()
+        found = await connect().sessions.get_session(**there)
+        # What is forked may be the session that was created again.
+        expected = {"a": [0]} if found is not None and found.events else {}
+        assert await other.versions(there) == expected, nth
+        assert found is not None or await connect().sessions.get_session(**there) is None
+    assert outcomes == {"complete", "ended"}
 
 
 async def test_artifacts_of_the_new_id_are_not_overwritten(process, cosmos):

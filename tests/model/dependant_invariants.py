@@ -1,6 +1,7 @@
 """The invariants of memories and artifacts: X1, a purged session has left nothing; X2, nothing of
 a living session is erased; X3, a new session does not show its predecessor's artifacts; X4, a
-session that can be used has everything; X5, only a purge erases memories."""
+session that can be used has everything; X5, only a purge erases memories; X6, a
+fork has all artifacts."""
 
 from __future__ import annotations
 
@@ -47,6 +48,10 @@ class DependantInvariants:
         usable = doc.incarnation == "a0" and doc.status in ("active", "deleted")
         if usable and len(old) < len(KINDS):
             broken.append(("X4-incomplete", f"a0 is {doc.status}, and has only {old}"))
+        fork = document(store, "session1", "fork")
+        forked = fork is not None and (fork.status, fork.source) == ("active", "a0")
+        if forked and document(store, "copies", "f") is None:
+            broken.append(("X6-fork", "the fork has no copy of the file"))
         if not ghost.purging and ("memories", "f") not in old:
             broken.append(("X5-memory", "a memory is gone, and nobody purged"))
         return broken

@@ -111,3 +111,28 @@ def A5(rules):
     ]
     store = stored("active", incarnation="a1", replaced=("a0",)).having(files=(EMPTY,))
     return case(ps, store, late=True, crashes=1)
+
+
+def forks_while(rules, erases):
+    """A session with a file is forked while it is erased. Another process completes the fork."""
+
+    def deletes_and_erases(proc):
+        yield from dependants.delete(rules, proc)
+        yield from erases(proc)
+
+    ps = [
+        Process("F", at(dependants.fork, rules), crash=True, stale=True),
+        Process("E", deletes_and_erases),
+        Process("G", at(dependants.fork, rules), after=("F",)),
+    ]
+    return case(ps, stored("active").having(copies=(EMPTY,)), crashes=1)
+
+
+def A6(rules):
+    """A fork, while its source is deleted and purged."""
+    return forks_while(rules, at(dependants.purge, rules))
+
+
+def A6b(rules):
+    """A fork, while its source is deleted and created again."""
+    return forks_while(rules, at(dependants.create, rules, "a1"))

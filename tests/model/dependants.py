@@ -160,6 +160,49 @@ def purge_replaced(rules, proc):
         yield ("replace", "session1", "s", doc.without("replaced"), etag)
 
 
+def fork(rules, proc):
+    """Copies the session with its artifacts, or completes a fork that it finds."""
+    outcome = None
+    while outcome is None:
+        found = yield ("read", "session1", "fork")
+        doc, etag = (found[2], found[1]) if found[0] == "ok" else (None, None)
+        found = None
+        if doc is None:
+            source = yield from look()
+            if source[0].status == "active":
+                doc = Frozen(status="forking", incarnation="b0", source=source[0].incarnation)
+                source = None
+                yield ("create", "session1", "fork", doc)
+            else:
+                outcome = "not found"
+        elif doc.status != "forking":
+            outcome = doc.status
+        else:
+            yield from copy(rules, doc, etag)
+        doc = etag = None
+
+
+def copy(rules, doc, etag):
+    """The artifacts first. A fork whose source was erased meanwhile ends with it."""
+    yield from probe("files", "probe")
+    todo = yield ("scan", "files")
+    todo = tuple(d.id for _, d in todo[1])
+    while todo:
+        yield ("create", "copies", todo[0], Frozen(id=todo[0], incarnation="b0"))
+        todo = todo[1:]
+    todo = yield from whole(rules, doc.source)
+    yield ("replace", "session1", "fork", doc.having(status="active" if todo else "purged"), etag)
+
+
+def whole(rules, incarnation):
+    """Whether nothing of the source can have been erased before the copies were made."""
+    if rules.without("a fork confirms its source"):
+        return True
+    yield from confirm("1")
+    source = yield from look()
+    return source[0].incarnation == incarnation and source[0].status in ("active", "deleted")
+
+
 def save(rules, proc, kind, incarnation, name="f"):
     """Saves a file, or adds a memory, of one incarnation. ADK does not ask the session."""
     proc.start("save", kind, incarnation)

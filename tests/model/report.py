@@ -33,7 +33,8 @@ def describe(doc) -> str:
     if doc.get("status") == "probe":
         return "{a write that cannot succeed}"
     initial = " +initial state" if "initial" in doc else ""
-    return f"{{{doc.incarnation} {doc.status} first={doc.first_seq} rev={doc.revision}{initial}}}"
+    log = f" first={doc.first_seq} rev={doc.revision}" if "first_seq" in doc else ""
+    return f"{{{doc.incarnation} {doc.get('status', 'stored')}{log}{initial}}}"
 
 
 def describe_step(step: tuple) -> str:

@@ -172,7 +172,7 @@ MUTANTS_OF_FIRST_EVENTS = {
     "a rebuild takes the last creation": ("N4c", "N4-lost"),
 }
 
-MUTANTS_OF_COMPANIONS = {
+MUTANTS_OF_DEPENDANTS = {
     "purging covers dependants": ("A1", "X1-left"),
     "dependants are probed first": ("A1b", "X1-left"),
     "the announcement is checked": ("A1", "X2-lost"),
@@ -183,6 +183,7 @@ MUTANTS_OF_COMPANIONS = {
     "a new session begins without artifacts": ("A1", "X3-seen"),
     "clearing is announced": ("A3", "X4-incomplete"),
     "memories know their source": ("A5", "X2-lost"),
+    "a fork confirms its source": ("A6", "X6-fork"),
 }
 
 MUTANTS_OF_MARKERS = {
@@ -198,7 +199,7 @@ MUTANTS = {
     **MUTANTS_OF_FORKS,
     **MUTANTS_OF_VALUES,
     **MUTANTS_OF_FIRST_EVENTS,
-    **MUTANTS_OF_COMPANIONS,
+    **MUTANTS_OF_DEPENDANTS,
     **MUTANTS_OF_MARKERS,
 }
 

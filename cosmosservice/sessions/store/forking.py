@@ -2,9 +2,10 @@
 
 The new document comes first, with the status `forking`: it names its source and the point. It may
 replace a purged session: its log then begins after the stubs of that one. Then the events
-are copied into the new log, and the artifacts of the session, and the document becomes active. Any
-process that finds `forking` completes the fork; if the source is gone, the fork is purged. A
-complete fork is independent of its source: erasing one does not affect the other.
+are copied into the new log, and the artifacts of the session, and the document becomes active, if
+the source has not been erased meanwhile: then something may be missing, and the fork is purged. Any
+process that finds `forking` completes the fork. A complete fork is independent of its source:
+erasing one does not affect the other.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from cosmosservice.errors import (
 )
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
+    CLEARING,
     FORKING,
     PURGED,
     PURGING,
@@ -51,6 +53,10 @@ from cosmosservice.sessions.store.state import State
 from cosmosservice.sessions.store.titles import display_name, first_words
 
 _CLOCKS = 10.0  # seconds by which the clocks of processes that save artifacts may be ahead
+
+
+class _SourceErased(Exception):
+    """The source of a fork was erased before everything was copied."""
 
 
 class Forking(Part):
@@ -182,9 +188,12 @@ class Forking(Part):
             try:
                 await self._copy(current, records, uploads)
                 return True
+            except _SourceErased:
+                await self._end(current)
             except (PreconditionFailed, NotFound):  # another process was faster
-                await self._documents.probe(key)
-                current = await self._documents.read(key)
+                pass
+            await self._documents.probe(key)
+            current = await self._documents.read(key)
         raise UnavailableError(
             f"{current_operation.get()}: the document of session {key.session_id!r} has too many"
             " writers at once. Reading the session completes the fork."
@@ -193,7 +202,7 @@ class Forking(Part):
     async def _copy(
         self, document: SessionDocument, records: list[Record], uploads: list[Document]
     ) -> None:
-        """Raises PreconditionFailed or NotFound if another process was faster."""
+        """Raises _SourceErased; PreconditionFailed or NotFound if another process was faster."""
         key, incarnation = document.key, document.incarnation
         copies = []
         for seq, record in enumerate(records, document.first_seq):
@@ -217,6 +226,8 @@ class Forking(Part):
             copies.append(copy)
         if "copied_until" in document.body["source"]:
             await self._dependants.copy(_fork_of(document, records))
+        if not await self._source_stands(document):
+            raise _SourceErased
         wanted = fold(document.state, copies)
         state = await self._values.stored(
             key, incarnation, wanted, document.state, uploads, record_ttl(incarnation)
@@ -227,6 +238,21 @@ class Forking(Part):
         self._views.drop(key)
         await self._documents.replace(document, body | {"status": ACTIVE})
         await self._values.discard(key, state, document.state, uploads)
+
+    async def _source_stands(self, document: SessionDocument) -> bool:
+        """Whether nothing of the source can have been erased until now. Erasing is announced."""
+        source = _source_key(document)
+        await self._documents.probe(source)
+        found = await self._documents.read(source)
+        if found is None or found.incarnation != document.body["source"]["incarnation"]:
+            return False
+        return found.status not in (CLEARING, PURGING, PURGED)
+
+    async def _end(self, document: SessionDocument) -> None:
+        """Erases the fork, unless another process was faster."""
+        body = document.remains(PURGING, self._clock.now())
+        with contextlib.suppress(PreconditionFailed, NotFound, Superseded):
+            await self._erasure.complete(await self._documents.replace(document, body))
 
     async def _discard_chunks(self, key: SessionKey, copy: Record) -> None:
         """Removes the copy's chunks, unless the stored event names them."""
