@@ -73,7 +73,7 @@ def test_bills_are_those_of_the_table():
 def test_other_pages_quote_the_bills():
     (page,) = (page for page, shown in SHOWN if shown == "bills")
     small, medium, large = re.findall(r"\*\*(\$[\d.,]+)\*\*", part(TEXTS[page], "bills"))
-    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    readme = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
     assert f"{small} a month for 100 daily users, {large} for a million" in readme
     quoted = f"{small} a month for 100 daily users, {medium} for 10,000, {large} for a million"
     assert quoted in TEXTS["faq.md"]
