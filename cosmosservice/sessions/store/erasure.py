@@ -77,7 +77,7 @@ class Erasure(Part):
         self._views.drop(key)
 
         async def stands() -> bool:
-            now = await self._confirmed(key)
+            now = await self._documents.read_confirmed(key)
             return now is not None and (now.incarnation, now.status) == (own, PURGING)
 
         erased.dependants = await self._erase_dependants(
@@ -111,7 +111,7 @@ class Erasure(Part):
             erased.documents += await self._values.erase(key, lambda _: False, before=before)
 
         async def stands() -> bool:
-            return _is_over(await self._confirmed(key))
+            return _is_over(await self._documents.read_confirmed(key))
 
         with contextlib.suppress(Superseded):
             erased.dependants = await self._erase_dependants(key, stands, memories=memories)
@@ -123,7 +123,7 @@ class Erasure(Part):
         changed."""
 
         async def stands() -> bool:
-            now = await self._confirmed(key)
+            now = await self._documents.read_confirmed(key)
             same = now is not None and current is not None and now.etag == current.etag
             return same if current is not None else now is None
 
@@ -156,11 +156,6 @@ class Erasure(Part):
         except (PreconditionFailed, NotFound):
             return None
         return erased
-
-    async def _confirmed(self, key: SessionKey) -> SessionDocument | None:
-        """The document as it is now, whatever a replica shows."""
-        await self._documents.probe(key)
-        return await self._documents.read(key)
 
     async def _erase_dependants(self, key: SessionKey, stands: Stands, *, memories: bool) -> int:
         """Goes on after a failure, and raises it at the end."""
@@ -224,8 +219,7 @@ class Erasure(Part):
         return found
 
     async def _without_owner(self, key: SessionKey, rest: list[Document]) -> list[Document]:
-        await self._documents.probe(key)
-        current = await self._documents.read(key)
+        current = await self._documents.read_confirmed(key)
         if _is_over(current):
             return rest
         assert current is not None

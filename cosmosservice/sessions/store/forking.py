@@ -146,8 +146,7 @@ class Forking(Part):
 
     async def complete(self, document: SessionDocument) -> bool:
         """Finishes a fork that was interrupted. False if its source is gone."""
-        await self._documents.probe(document.key)
-        current = await self._documents.read(document.key)
+        current = await self._documents.read_confirmed(document.key)
         if current is None or current.etag != document.etag:
             return True  # another process is completing it, or has done so
         records = await self._source_records(document)
@@ -192,8 +191,7 @@ class Forking(Part):
                 await self._end(current)
             except (PreconditionFailed, NotFound):  # another process was faster
                 pass
-            await self._documents.probe(key)
-            current = await self._documents.read(key)
+            current = await self._documents.read_confirmed(key)
         raise UnavailableError(
             f"{current_operation.get()}: the document of session {key.session_id!r} has too many"
             " writers at once. Reading the session completes the fork."
@@ -242,8 +240,7 @@ class Forking(Part):
     async def _source_stands(self, document: SessionDocument) -> bool:
         """Whether nothing of the source can have been erased until now. Erasing is announced."""
         source = _source_key(document)
-        await self._documents.probe(source)
-        found = await self._documents.read(source)
+        found = await self._documents.read_confirmed(source)
         if found is None or found.incarnation != document.body["source"]["incarnation"]:
             return False
         return found.status not in (CLEARING, PURGING, PURGED)

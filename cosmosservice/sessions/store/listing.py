@@ -152,8 +152,7 @@ class Listing(Part):
                 changes = await self._documents.initial_changes(document)
                 break
             except (NotFound, DamagedValueError):  # replaced since the list was read, or lost
-                await self._documents.probe(key)
-                document = await self._documents.read(key) or document
+                document = await self._documents.read_confirmed(key) or document
                 state = document.state.inline
         return _snapshot(document, Scoped(state, await self._states.whole_shared(shared, changes)))
 

@@ -101,8 +101,7 @@ class Projection(Part):
     async def _discard(self, key: SessionKey, incarnation: str, uploads: list[Document]) -> None:
         """Removes the large values that failed attempts have stored, except those that the
         document names: the response to one of the attempts may have been lost."""
-        await self._documents.probe(key)
-        newest_one = await self._documents.read(key)
+        newest_one = await self._documents.read_confirmed(key)
         mine = newest_one is not None and newest_one.incarnation == incarnation
         kept = newest_one.named if newest_one is not None and mine else NO_STATE
         await self._values.discard(key, kept, uploads=uploads)

@@ -52,8 +52,7 @@ class Provenance(Part):
         """The document of the marker's incarnation; None if this store has none."""
         document = known or await self._documents.read(key)
         if document is None or document.incarnation != marker.incarnation:  # perhaps a stale read
-            await self._documents.probe(key)
-            document = await self._documents.read(key)
+            document = await self._documents.read_confirmed(key)
         if document is None or document.incarnation != marker.incarnation:
             return None
         return document

@@ -265,6 +265,11 @@ class SessionDocuments:
         self.forget(key)
         return await self._container.probe(key.document_id, key.user_id)
 
+    async def read_confirmed(self, key: SessionKey) -> SessionDocument | None:
+        """The document as it is now, whatever a replica shows."""
+        await self.probe(key)
+        return await self.read(key)
+
     async def create(self, key: SessionKey, body: Document) -> SessionDocument:
         """Raises Conflict if there is one."""
         body = timed(body, self._clock.now())
