@@ -11,6 +11,7 @@ from cosmosservice.account.container import Document
 from cosmosservice.errors import CosmosServiceError
 from cosmosservice.hosting.deadline import answered
 from cosmosservice.hosting.operation import Background, Bounded, Unbounded
+from cosmosservice.sessions.arguments import age_in_seconds
 from cosmosservice.sessions.base import StoreMethods
 from cosmosservice.sessions.store.documents import (
     ACTIVE,
@@ -170,10 +171,12 @@ class Administration(StoreMethods):
 
         One session that cannot be erased does not keep the others: the report names it."""
 
+        age = age_in_seconds("older_than", older_than)
+
         async def purge(store: SessionStore) -> PurgeReport:
             now = store.clock.now()
-            sessions = await _gone(store, app_name, older_than)
-            before = now - older_than.total_seconds()
+            before = max(0.0, now - age)
+            sessions = await _gone(store, app_name, before)
             sweep = _Sweep(_purge_in(store, before), progress)
             await sweep.over(sessions)
             users = {
@@ -196,9 +199,10 @@ class Administration(StoreMethods):
         app_name: str | None = None,
     ) -> int:
         """How many sessions `purge_deleted` would erase now."""
+        age = age_in_seconds("older_than", older_than)
 
         async def count(store: SessionStore) -> int:
-            found = await _gone(store, app_name, older_than)
+            found = await _gone(store, app_name, max(0.0, store.clock.now() - age))
             return sum(
                 body.get("status") not in (None, FORKING, PURGED) and not body.get("purged")
                 for body in found
@@ -327,13 +331,10 @@ def _overview(body: Document) -> Document:
     }
 
 
-async def _gone(
-    store: SessionStore, app_name: str | None, older_than: datetime.timedelta
-) -> list[Document]:
-    """The sessions that were deleted before the cutoff or have expired."""
+async def _gone(store: SessionStore, app_name: str | None, before: float) -> list[Document]:
+    """The sessions that were deleted before then or have expired."""
     now = store.clock.now()
-    before = iso(now - older_than.total_seconds())
-    parameters = {"before": before, "day_ago": iso(now - DAY), "now": now}
+    parameters = {"before": iso(before), "day_ago": iso(now - DAY), "now": now}
     found = await store.sessions.query(GONE, parameters)
     return [body for body in found if app_name in (None, body.get("app_name"))]
 

@@ -34,6 +34,12 @@ def seconds_of(name: str, value: datetime.datetime | float | None) -> float | No
     return float(value)
 
 
+def age_in_seconds(name: str, age: datetime.timedelta) -> float:
+    if not isinstance(age, datetime.timedelta) or age < datetime.timedelta(0):
+        raise ValueError(f"{name} must be a datetime.timedelta, such as timedelta(days=30).")
+    return age.total_seconds()
+
+
 def part_of_title(title: str | None) -> str | None:
     if title is None or title == "":
         return None

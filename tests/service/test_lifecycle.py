@@ -124,6 +124,17 @@ async def test_old_deleted_sessions_are_purged_and_young_ones_kept(service):
     assert await service.get_session(**WHO, session_id="kept") is not None
 
 
+@pytest.mark.parametrize("age", [30, None, datetime.timedelta(days=-1)])
+async def test_an_age_that_is_none_is_refused(service, age):
+    await service.create_session(**THIS)
+    await service.delete_session(**THIS)
+    for call in (service.purge_deleted, service.count_deleted):
+        with pytest.raises(ValueError, match=r"older_than must be a datetime\.timedelta"):
+            await call(older_than=age)
+    assert await service.count_deleted(older_than=datetime.timedelta.max) == 0
+    assert await service.count_deleted(older_than=NOW) == 1
+
+
 async def recreated(service, *, ttl=None):
     """A session that was deleted and created again, and a session object of the old incarnation."""
     old = await service.create_session(**THIS)
