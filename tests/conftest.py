@@ -14,6 +14,7 @@ lack, a test says by a mark: @pytest.mark.needs("charges").
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -39,6 +40,16 @@ if TYPE_CHECKING:
 settings.register_profile("repeat", derandomize=True)
 settings.register_profile("search", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+# Modules and collected tests stay until the end of the run: no collection need look through them.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
 
 # ADK takes seconds to import, and many suites do not need it: fixtures that do import it
 # themselves.
