@@ -15,6 +15,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from cosmos_emulator import Emulator
@@ -174,8 +175,13 @@ class Picture:
 
 
 def _unpacked(parts: list[Document], described: Document) -> bytes:
-    raw = zlib.decompress(b"".join(base64.b64decode(each["data"]) for each in parts))
-    assert hashlib.sha256(raw).hexdigest() == described["sha256"]
+    return _raw(tuple(each["data"] for each in parts), described["sha256"])
+
+
+@lru_cache(maxsize=64)  # a check unpacks the same chunks again and again
+def _raw(data: tuple[str, ...], sha256: str) -> bytes:
+    raw = zlib.decompress(b"".join(map(base64.b64decode, data)))
+    assert hashlib.sha256(raw).hexdigest() == sha256
     return raw
 
 
