@@ -32,7 +32,16 @@ import threading
 from cosmosservice import CosmosAccount, CosmosMemoryService, CosmosSessionService
 from tests.support.adk import event
 
-PATH, WAY = sys.argv[1:]
+FOLDER, *WAYS = sys.argv[1:]
+for WAY in WAYS:
+    PATH = os.path.join(FOLDER, WAY)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(PATH + ".stderr", os.O_CREAT | os.O_WRONLY), 2)
+        break
+    os.waitpid(child, 0)
+else:
+    os._exit(0)
 
 def services():
     if WAY == "two accounts":
@@ -88,40 +97,55 @@ elif WAY == "forked child":
 """
 
 NOTES = {f"Note {number}" for number in range(20)}
+IN_ORDER = ["one loop", "two accounts", "several loops", "threads", "exit", "error"]
+ABRUPTLY = ["_exit", "SIGKILL", "SIGTERM", "forked child"]
 
 
-def run(tmp_path, way: str) -> str:
-    path = str(tmp_path / "agent.db")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """The stores of programs that ended in every way. One interpreter loads what they need, and
+    becomes each of them by a fork."""
+    folder = tmp_path_factory.mktemp("ended")
+    command = [sys.executable, "-W", "always::ResourceWarning", "-c", PROGRAM]
     ended = subprocess.run(
-        [sys.executable, "-W", "always::ResourceWarning", "-c", PROGRAM, path, way],
+        [*command, folder, *IN_ORDER, *ABRUPTLY, "large"],
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=100,
+        timeout=200,
     )
     assert ended.stderr == ""
-    return path
+    return folder
 
 
-@pytest.mark.parametrize(
-    "way", ["one loop", "two accounts", "several loops", "threads", "exit", "error"]
-)
-def test_services_that_go_out_of_scope_add_every_event(tmp_path, way):
-    path = run(tmp_path, way)
+@pytest.fixture
+def run(folder):
+    """`run(way)`: the store of the program that ended in this way."""
+
+    def run(way: str) -> str:
+        assert (folder / f"{way}.stderr").read_text("utf-8") == ""
+        return str(folder / way)
+
+    return run
+
+
+@pytest.mark.parametrize("way", IN_ORDER)
+def test_services_that_go_out_of_scope_add_every_event(run, way):
+    path = run(way)
     with Emulator(path) as emulator:
         assert set(memories_of(emulator)) == NOTES
 
 
-def test_large_events_are_added_at_the_end_of_a_process(tmp_path):
+def test_large_events_are_added_at_the_end_of_a_process(run):
     """When no thread can start any more."""
-    with Emulator(run(tmp_path, "large")) as emulator:
+    with Emulator(run("large")) as emulator:
         kinds = [each["kind"] for each in documents_of(emulator)]
         assert (kinds.count("memory"), kinds.count("part")) == (20, 20)
 
 
-@pytest.mark.parametrize("way", ["_exit", "SIGKILL", "SIGTERM", "forked child"])
-def test_follow_adds_what_a_process_that_ended_abruptly_left_out(tmp_path, way, monkeypatch):
-    path = run(tmp_path, way)
+@pytest.mark.parametrize("way", ABRUPTLY)
+def test_follow_adds_what_a_process_that_ended_abruptly_left_out(run, way):
+    path = run(way)
     with Emulator(path) as emulator:
         assert set(memories_of(emulator)) < NOTES
     command = ["memory", "follow", "--app", "app", "--once", "--uri", f"cosmosdb://embedded/{path}"]
