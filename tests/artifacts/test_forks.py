@@ -270,16 +270,17 @@ async def test_a_fork_whose_source_is_purged_meanwhile_leaves_no_artifact(
 async def test_a_fork_is_complete_or_ends_with_its_source(connect, emulator, erased):
     """The source is erased at every request of the fork."""
     nth, sent, outcomes = 0, True, set()
+    other, first, second = connect(), connect(), connect()
     while sent:
         nth, sent = nth + 1, False
         here, there = ANN | {"session_id": f"s{nth}"}, ANN | {"session_id": f"fork{nth}"}
-        victim, other = connect(), connect()
+        victim = connect()
         session = await victim.sessions.create_session(**here)
         await victim.save("a", blob(LARGE), here)
         await victim.tell(session, a=0)
         await other.sessions.get_session(**here)
 
-        async def erase(_, other=other, here=here):
+        async def erase(_, here=here):
             nonlocal sent
             sent = True
             emulator.faults.clear()
@@ -296,11 +297,12 @@ async def test_a_fork_is_complete_or_ends_with_its_source(connect, emulator, era
         except SessionNotFoundError:
             outcomes.add("ended")
         emulator.faults.clear()
-        found = await connect().sessions.get_session(**there)
+        found = await first.sessions.get_session(**there)
         # What is forked may be the session that was created again.
         expected = {"a": [0]} if found is not None and found.events else {}
         assert await other.versions(there) == expected, nth
-        assert found is not None or await connect().sessions.get_session(**there) is None
+        assert found is not None or await second.sessions.get_session(**there) is None
+        await victim.account.close()
     assert outcomes == {"complete", "ended"}
 
 
