@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime
 
 import pytest
 
+from cosmos_emulator import Emulator
+from cosmosservice import CosmosSessionService
 from cosmosservice.errors import AlreadyExistsError, CosmosServiceError, StorageError
 from tests.support.adk import event, reload, texts
 from tests.support.raw import raw_store
@@ -22,11 +25,9 @@ def raw(cosmos):
         yield store
 
 
-@pytest.fixture
-async def session(open_service):
+async def fill(service):
     """Two tenants with the same session id, each with events and state. All documents are up to
     date."""
-    service = open_service()
     for who in (OTHER, THIS):
         made = await service.create_session(**who, state={"began": 1, "user:u": 0})
         for number in range(EVENTS):
@@ -34,6 +35,32 @@ async def session(open_service):
             await service.append_event(made, event(f"event {number}", delta=delta))
     await service.flush()
     return made
+
+
+@pytest.fixture(scope="module")
+def filled():
+    """What an emulator holds then, and the session object."""
+
+    async def make():
+        with Emulator() as emulator:
+            async with CosmosSessionService.embedded(emulator) as service:
+                session = await fill(service)
+            return emulator.dump(), session
+
+    return asyncio.run(make())
+
+
+@pytest.fixture
+def emulator(filled):
+    with Emulator.load(filled[0]) as made:
+        yield made
+
+
+@pytest.fixture
+async def session(cosmos, open_service, filled):
+    if cosmos.emulator is None:
+        return await fill(open_service())
+    return filled[1].model_copy(deep=True)
 
 
 @pytest.fixture(autouse=True)
