@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 
 FORKS, THREADS = 4, 3
 SCRIPT = """
-    import asyncio, os, signal, sys, threading
+    import asyncio, os, signal, sys, threading, time
     from cosmos_emulator import Emulator
     from cosmosservice import CosmosSessionService
     from google.adk.events import Event
@@ -35,6 +35,8 @@ SCRIPT = """
         while not ended.is_set():
             yield Event(author="user")
             appended[number] += 1
+            while appended[number] > 20 and not ended.is_set():  # until the next fork
+                time.sleep(0.001)
 
     def use(number):
         asyncio.run(talk(f"thread{{number}}", endless(number)))
@@ -50,7 +52,7 @@ SCRIPT = """
     codes = []
     for number in range({forks}):
         while not all(appended):
-            pass
+            time.sleep(0.001)
         appended[:] = [0] * {threads}  # each thread is used again before the next fork
         forked = os.fork()
         if forked == 0:
