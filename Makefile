@@ -7,7 +7,7 @@ ADKS    := 2.13.0 1.39.1
 PYTHONS := 3.11 3.12 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage check conformance conformance-js conformance-libraries conformance-recordings test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory bench-explore test-web test-packaging containers docs pictures site bench lock clean model prompts crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
+.PHONY: help demo test lint types unit coverage check conformance conformance-js conformance-libraries conformance-recordings test-matrix test-pythons test-blobs artifacts-matrix bench-artifacts bench-memory bench-explore test-web test-packaging containers docs pictures site bench lock clean model combinations prompts crash-matrix crash-processes interleavings soak endurance power-cut pythons-there
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,13 +45,15 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# Tests start some hundred processes: without bytecode, each would compile the packages.
+unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 	$(BIN)/python -m tests.support.endpoints --on vnext -n 3 --dist worksteal $(SOME)
 
-# A part of test-endpoint.
-SOME := tests/contract/test_append.py tests/contract/test_list.py tests/contract/test_beyond_adk.py \
-        tests/memory/contract tests/artifacts/test_contract.py tests/anywhere
+# A part of test-endpoint. Those that wait until documents expire come first.
+SOME := tests/anywhere tests/contract/test_append.py tests/contract/test_list.py \
+        tests/contract/test_beyond_adk.py tests/memory/contract tests/artifacts/test_contract.py
 
 coverage: $(STAMP) ## run the tests and report what they do not run, also as pages in build/coverage
 	$(BIN)/python -m pytest -n 3 --dist worksteal --cov --cov-report=term --cov-report=html
@@ -103,6 +105,9 @@ power-cut: $(STAMP) ## kill -9 during 10,000 writes to the emulator's file, agai
 
 interleavings: $(STAMP) ## run concurrent processes with twenty times the seeds of make test, cancelled at every step, with every lag
 	RECORD_AS=interleavings RELIABILITY_SEEDS=20 $(BIN)/python -m pytest -n 2 tests/reliability/test_interleavings.py tests/reliability/test_cancellation.py tests/reliability/test_lag.py tests/reliability/test_lag_and_erasure.py tests/reliability/test_erasure_under_way.py tests/memory/test_remembering_under_lag.py tests/memory/test_processes.py tests/together/test_histories.py
+
+combinations: $(STAMP) ## try all combinations of which make test tries a part
+	COMBINATIONS=all $(BIN)/python -m pytest -n 2 tests/memory/test_damage.py tests/contract/test_objects_from_elsewhere.py tests/contract/test_paging_under_use.py
 
 prompts: $(STAMP) ## compare prompts with and without since_compaction over ten thousand histories
 	$(BIN)/python -m tests.contract.test_compacted_prompts

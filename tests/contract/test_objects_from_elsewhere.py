@@ -12,6 +12,7 @@ from google.adk.sessions import Session
 
 from cosmosservice.errors import SessionNotFoundError, StaleSessionError
 from tests.support.adk import event, reload, texts
+from tests.support.combinations import some
 from tests.support.stores import DURABLE
 
 pytestmark = pytest.mark.claims(DURABLE)
@@ -56,8 +57,7 @@ async def session(service, app):
     return made
 
 
-@pytest.mark.parametrize("sent", SENT)
-@pytest.mark.parametrize("loaded", LOADED)
+@pytest.mark.parametrize(("loaded", "sent"), some(itertools.product(LOADED, SENT), every=3))
 async def test_an_object_works_while_it_is_current(store, service, session, loaded, sent):
     other = store.open()
     received = SENT[sent](await LOADED[loaded](service, session))
@@ -69,8 +69,9 @@ async def test_an_object_works_while_it_is_current(store, service, session, load
     assert stored.state == {"k": 2}
 
 
-@pytest.mark.parametrize("time", [OLDER, EQUAL, NEWER])
-@pytest.mark.parametrize("loaded", LOADED)
+@pytest.mark.parametrize(
+    ("loaded", "time"), some(itertools.product(LOADED, [OLDER, EQUAL, NEWER]), every=2)
+)
 async def test_an_object_is_refused_once_another_has_appended(
     store, service, session, loaded, time
 ):

@@ -42,10 +42,13 @@ WORDS = " ".join(f"word{number}" for number in range(1_500))
 _users = itertools.count()
 
 
-class Told:
-    """A user with memories of every kind."""
+IN_PARTS = {"large", "chunk", "words"}  # the documents of a large memory
 
-    def __init__(self, memory) -> None:
+
+class Told:
+    """A user with memories of every kind, or without a large one, which takes most of the time."""
+
+    def __init__(self, memory, *, large: bool = True) -> None:
         self.memory = memory
         self.user = f"secret-{next(_users)}"
         self.names = {"app_name": "app", "user_id": self.user}
@@ -53,28 +56,29 @@ class Told:
         noise = random.Random(0).randbytes(6_000)
         picture = types.Part(inline_data=types.Blob(data=noise, mime_type="image/png"))
         parts = [types.Part(text=f"large tea {WORDS}"), picture]
+        self.hidden, self.forgotten = event("hidden tea"), event("forgotten tea")
+        self.large = event(content=types.Content(role="user", parts=parts))
         self.events = [
             event("tea before"),
-            event("hidden tea"),
-            event(content=types.Content(role="user", parts=parts)),
-            event("forgotten tea"),
+            self.hidden,
+            *([self.large] if large else []),
+            self.forgotten,
             event("tea after"),
         ]
         self.session = session(*self.events, user=self.user)
 
     async def add(self) -> None:
         await self.memory.add_session_to_memory(self.session)
-        await self.memory.delete_memory(**self.names, memory_id=self.events[3].id)
+        await self.memory.delete_memory(**self.names, memory_id=self.forgotten.id)
 
     def document(self, which: str, stored: list[dict[str, Any]]) -> dict[str, Any]:
-        ids = [each.id for each in self.events]
         chosen = {
-            "memory": lambda each: "of" not in each and each.get("memory_id") == ids[1],
-            "large": lambda each: "of" not in each and each.get("memory_id") == ids[2],
+            "memory": lambda each: "of" not in each and each.get("memory_id") == self.hidden.id,
+            "large": lambda each: "of" not in each and each.get("memory_id") == self.large.id,
             "chunk": lambda each: "data" in each,
             "words": lambda each: each["id"].endswith(".w1"),
             "forgotten": lambda each: each["kind"] == "forgotten",
-            "vector": lambda each: each["kind"] == "vector" and ids[1] in each["of"],
+            "vector": lambda each: each["kind"] == "vector" and self.hidden.id in each["of"],
         }[which]
         (found,) = filter(chosen, stored)
         return found
