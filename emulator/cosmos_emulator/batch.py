@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cosmos_emulator import patch
+from cosmos_emulator import charges, patch
 from cosmos_emulator.containers import Container
 from cosmos_emulator.documents import loads
 from cosmos_emulator.errors import BadRequest, CosmosError, NotModified, RangeGone
@@ -44,8 +44,8 @@ def run(
     for position, operation in enumerate(_checked(operations)):
         try:
             outcome = _apply(items, key, operation, holds)
-        except NotModified as same:
-            results.append({"statusCode": 304, "requestCharge": same.charge})
+        except NotModified:
+            results.append({"statusCode": 304, "requestCharge": charges.MISS})
             continue
         except CosmosError as error:
             undone = [{**_NOT_TRIED, "requestCharge": done["requestCharge"]} for done in results]
@@ -93,8 +93,8 @@ class Bulk:
                 with _savepoint(self._connection):
                     items = Items(self._connection, self._container, self._now)
                     outcome = _apply(items, self._key_of(operation), operation, self._holds)
-            except NotModified as same:
-                results.append({"statusCode": 304, "requestCharge": same.charge})
+            except NotModified:
+                results.append({"statusCode": 304, "requestCharge": charges.MISS})
             except CosmosError as error:
                 results.append(_failure(error))
                 stopped = stops
@@ -133,10 +133,7 @@ def _checked(operations: Any) -> list[Any]:
     if not isinstance(operations, list) or not operations:
         raise BadRequest("Batch request has no operations.")
     if len(operations) > MAX_OPERATIONS:
-        raise BadRequest(
-            "Batch request has more operations than what is supported. "
-            f"It has {len(operations)}, at most {MAX_OPERATIONS} are allowed."
-        )
+        raise BadRequest("Batch request has more operations than what is supported.")
     return operations
 
 
@@ -185,7 +182,10 @@ _NOT_TRIED: Document = {"statusCode": 424, "requestCharge": 0}
 
 
 def _failure(error: CosmosError) -> Document:
-    failed: Document = {"statusCode": error.status, "requestCharge": error.charge}
+    failed: Document = {
+        "statusCode": error.status,
+        "requestCharge": charges.REFUSED_WRITE if error.charge is None else error.charge,
+    }
     if isinstance(error, RangeGone):  # A client must know to ask another range.
         failed["subStatusCode"] = error.substatus
     return failed

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from cosmos_emulator import policies, query, rids
+from cosmos_emulator import charges, policies, query, rids
 from cosmos_emulator.clock import Clock
 from cosmos_emulator.containers import Container, complete, retention_of
 from cosmos_emulator.documents import SYSTEM_PROPERTIES, check_name, dumps
@@ -66,6 +66,7 @@ class Catalog:
         self._partitions = partitions
         self._rules = rules
         self._containers: dict[tuple[str, str], Container] = {}
+        self._vanished: set[tuple[str, str]] = set()
         storage.on_foreign_change(self._containers.clear)
 
     def find(self, kind: str, parent: Resource | None, name: str) -> Resource:
@@ -82,13 +83,10 @@ class Catalog:
         return Resource(kind, row[0], body["_self"], body)
 
     def owner(self, segments: list[str]) -> Resource | None:
-        """The resource that a feed belongs to; 404/1003 if it is missing."""
+        """The resource that a feed belongs to."""
         resource: Resource | None = None
         for kind, name in zip(segments[::2], segments[1::2], strict=False):
-            try:
-                resource = self.find(kind, resource, name)
-            except NotFound:
-                raise NotFound("Owner resource does not exist", substatus=1003) from None
+            resource = self.find(kind, resource, name)
         return resource
 
     def container_of(self, request: Request) -> Container:
@@ -110,7 +108,10 @@ class Catalog:
             parent = self.find("dbs", None, database)
             resource = self.find("colls", parent, name)
         except NotFound:
-            raise NotFound("Owner resource does not exist", substatus=1003) from None
+            if (database, name) in self._vanished:
+                # The service looks names up once, and finds out from the partition.
+                raise NotFound("Owner resource does not exist", substatus=1003) from None
+            raise
         with self._storage.reading() as connection:
             number, ranges = connection.execute(
                 "SELECT num, ranges FROM containers WHERE rid = ?", [resource.rid]
@@ -183,7 +184,9 @@ class Catalog:
                 ],
             )
         except sqlite3.IntegrityError:
-            raise Conflict from None
+            # As recorded: the name of a container is looked up before anything is written.
+            charge = 0 if kind == "colls" else charges.REFUSED_WRITE
+            raise Conflict(charge=charge) from None
         number = cursor.lastrowid or 0
         rid = _rid(kind, parent, number)
         self_link = f"{parent.self_link if parent else ''}{kind}/{rid}/"
@@ -244,6 +247,11 @@ class Catalog:
         with self._storage.writing(frees=True) as connection:
             _check_match(resource, if_match)
             self._delete(connection, resource.kind, resource.rid)
+            self._vanished.update(
+                names
+                for names, container in self._containers.items()
+                if container.self_prefix.startswith(resource.self_link)
+            )
             self._containers.clear()
         self._storage.erased(MANY)
 
@@ -312,7 +320,7 @@ class Catalog:
                 "SELECT lsn FROM containers WHERE num = ?", [container.number]
             ).fetchone()
         if row is None:
-            raise NotFound("Owner resource does not exist", substatus=1003)
+            raise NotFound
         return int(row[0])
 
 
@@ -352,7 +360,8 @@ def _replacement(old: Document, new: Document, *, keeps_unique_keys: bool) -> Do
     if not keeps_unique_keys and old.get("uniqueKeyPolicy") != new.get("uniqueKeyPolicy"):
         raise Forbidden(
             "The unique index cannot be modified. To change the unique index, remove the "
-            "collection and re-create a new one."
+            "collection and re-create a new one.",
+            charge=charges.REFUSED_WRITE,
         )
     kept = {"partitionKey": before}
     if "uniqueKeyPolicy" in old:

@@ -12,6 +12,7 @@ from cosmos_emulator.errors import (
     BadRequest,
     CosmosError,
     CrossPartitionDisabled,
+    InvalidUrl,
     NotAllowed,
     NotFound,
 )
@@ -50,7 +51,7 @@ class CatalogRoutes:
         parts = request.segments
         kinds = tuple(parts[::2])
         if kinds[-1] not in _PLACES.get(kinds[:-1], set()):
-            raise BadRequest(f"Request url is invalid: {request.path[:200]}")
+            raise InvalidUrl
         if len(parts) % 2:
             return self._feed(request)
         return self._one(request)
@@ -99,7 +100,8 @@ class CatalogRoutes:
             offer = _manual(DEFAULT_THROUGHPUT)
         if offer is not None and kind in ("dbs", "colls"):
             self._catalog.add_offer(resource, offer)
-        return self._answer(request, 201, resource, charges.METADATA_WRITE)
+        charge = charges.CREATED if kind in ("dbs", "colls") else charges.METADATA_WRITE
+        return self._answer(request, 201, resource, charge)
 
     def _shared(self, database: Resource | None) -> bool:
         return database is not None and self._catalog.offer_of(database.rid) is not None
@@ -193,10 +195,11 @@ class CatalogRoutes:
             for permission in page.items:
                 permission["_token"] = self._tokens.issue(permission, lifetime)
         body = {"_rid": parent_rid, FEEDS[kind]: page.items, "_count": len(page.items)}
+        charge = charges.MISS if kind == "conflicts" else charges.METADATA_READ
         headers = {
             "content-type": JSON,
             "x-ms-item-count": str(len(page.items)),
-            "x-ms-request-charge": f"{charges.METADATA_READ:.2f}",
+            "x-ms-request-charge": f"{charge:.2f}",
         }
         if page.continuation:
             headers["x-ms-continuation"] = page.continuation
@@ -229,7 +232,10 @@ def _manual(throughput: int) -> Document:
     content = {
         "offerThroughput": throughput,
         "offerIsRUPerMinuteThroughputEnabled": False,
-        "offerMinimumThroughputParameters": {"maxThroughputEverProvisioned": throughput},
+        "offerMinimumThroughputParameters": {
+            "maxThroughputEverProvisioned": throughput,
+            "maxConsumedStorageEverInKB": 0,
+        },
     }
     _check_offer({"content": content})
     return content

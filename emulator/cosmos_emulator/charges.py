@@ -27,11 +27,13 @@ _CREATES = [create for _, _, create in _PUBLISHED]
 
 UNIQUE_KEYS = 1.2  # times as much for a write to a container that has them
 REFUSED = 1 / 4  # of what the write would have cost: it exists, or the condition is not met
+REFUSED_WRITE = REFUSED * 26 * TERM  # of no document in particular
 MISS = 1.0  # a point read that finds nothing, or answers 304
 PLAIN_QUERY = 2.25  # without a filter
 INDEX_LOOKUP = 0.55  # for a filter, an aggregate, or one partition key
 QUERIED_DOCUMENT = 0.0138  # of up to 1 KB; above that, as much more as a point read
-METADATA_READ = 1.0
+METADATA_READ = 2.0
+CREATED = 1.0  # a database or a container
 METADATA_WRITE = 4.95
 
 

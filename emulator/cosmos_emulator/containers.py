@@ -163,11 +163,20 @@ def retention_of(definition: Document) -> int | None:
     return minutes * 60 or None
 
 
+# What a definition can hold, in the service's order. It drops the rest silently.
+_MEMBERS = (
+    "id", "indexingPolicy", "partitionKey", "defaultTtl", "uniqueKeyPolicy",
+    "conflictResolutionPolicy", "geospatialConfig", "analyticalStorageTtl", "computedProperties",
+    "vectorEmbeddingPolicy", "fullTextPolicy", "changeFeedPolicy", "clientEncryptionPolicy",
+    "materializedViewDefinition",
+)  # fmt: skip
+
+
 def complete(definition: Document) -> Document:
     """Checks a definition as it comes from a client, and adds the service's defaults."""
     done = dict(definition)
     if "partitionKey" not in done:
-        raise BadRequest("A container should have a partition key.")
+        raise BadRequest("Shared throughput collection should have a partition key", plain=True)
     done["indexingPolicy"] = _indexing_policy(done.get("indexingPolicy"))
     done.setdefault(
         "conflictResolutionPolicy",
@@ -189,7 +198,7 @@ def complete(definition: Document) -> Document:
     _check_ttl(done)
     _check_unique_keys(done)
     retention_of(done)
-    return done
+    return {name: done[name] for name in _MEMBERS if name in done}
 
 
 def _indexing_policy(policy: Any) -> Document:

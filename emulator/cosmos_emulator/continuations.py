@@ -33,7 +33,7 @@ def read(text: str | None, ranges: tuple[Range, ...] | None) -> list[Step]:
     try:
         steps = [_step(part) for part in _parts(loads(text))]
     except (BadRequest, KeyError, TypeError, ValueError):
-        raise BadRequest("Invalid Continuation Token") from None
+        raise BadRequest("Invalid Continuation Token", plain=True) from None
     if ranges is None:
         return steps
     return [

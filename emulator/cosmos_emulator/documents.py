@@ -23,6 +23,11 @@ _PLAIN = 1e21  # above this a double is written with an exponent
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a pair of escapes, which may have lost the other
 
 INVALID = "The request payload is invalid. Ensure to provide a valid request payload."
+REFUSED = 1.24  # request units for a write of a body that cannot be stored
+
+
+def _invalid() -> BadRequest:
+    return BadRequest(INVALID, charge=REFUSED)
 
 
 def _integer(text: str) -> int | float:
@@ -36,12 +41,12 @@ def _integer(text: str) -> int | float:
 def _float(text: str) -> int | float:
     value = float(text)
     if math.isinf(value):
-        raise BadRequest(f"{INVALID} The number {text[:40]} is out of range.")
+        raise _invalid()
     return int(value) if value.is_integer() and abs(value) < _PLAIN else value
 
 
 def _constant(text: str) -> Any:
-    raise BadRequest(f"{INVALID} {text} is not a JSON value.")
+    raise _invalid()
 
 
 _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant)
@@ -58,9 +63,9 @@ def loads(body: bytes | str) -> Any:
         value = _decoder.decode(text)
         return _mended(value) if "\\u" in text and _HALF.search(text) else value
     except UnicodeDecodeError:
-        raise BadRequest(f"{INVALID} It is not UTF-8.") from None
-    except json.JSONDecodeError as error:
-        raise BadRequest(f"{INVALID} {error}") from None
+        raise _invalid() from None
+    except json.JSONDecodeError:
+        raise _invalid() from None
     except RecursionError:
         raise BadRequest(f"The request body is nested deeper than {MAX_DEPTH} levels.") from None
 
@@ -85,7 +90,7 @@ def load_body(request: Request) -> Any:
 def load_object(request: Request) -> Document:
     value = load_body(request)
     if not isinstance(value, dict):
-        raise BadRequest("One of the specified inputs is invalid: the body must be an object.")
+        raise BadRequest("One of the specified inputs is invalid", charge=REFUSED)
     return value
 
 
@@ -98,9 +103,7 @@ def check_name(value: Any) -> str:
     """The id of a resource other than an item."""
     _check_text(value)
     if not value or not FORBIDDEN_IN_NAME.isdisjoint(value) or value.endswith(" "):
-        raise BadRequest(f"The input name '{value[:100]}' is invalid. Ensure to provide a unique "
-                         "non-empty string which does not end with a space or contain '/', '\\', "
-                         "'?' or '#'.")  # fmt: skip
+        raise BadRequest("The input name presented contains invalid character.", charge=0)
     if len(value) > MAX_NAME:
         raise BadRequest(
             f"The input name '{value[:100]}' is invalid. Ensure to provide a unique non-empty "
@@ -112,7 +115,9 @@ def check_name(value: Any) -> str:
 def _check_text(value: Any) -> None:
     if not isinstance(value, str):
         raise BadRequest(
-            "The input content is invalid because the required properties - 'id; ' - are missing"
+            "The input content is invalid because the required properties - 'id; ' - are missing. "
+            "Learn more: https://aka.ms/CosmosDB/sql/errors/missing-id",
+            charge=REFUSED,
         )
 
 

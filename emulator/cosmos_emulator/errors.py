@@ -45,9 +45,11 @@ CODES = {
 
 
 class CosmosError(Exception):
-    """An answer other than success."""
+    """An answer other than success. Without a charge, no partition was asked. A `plain` message is
+    the gateway's own; the others stand in a list, as they came from a partition."""
 
     status = 500
+    plain = False
 
     def __init__(
         self,
@@ -55,8 +57,9 @@ class CosmosError(Exception):
         *,
         status: int | None = None,
         substatus: int = 0,
-        charge: float = 1.0,
+        charge: float | None = None,
         headers: dict[str, str] | None = None,
+        plain: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -64,12 +67,15 @@ class CosmosError(Exception):
         self.substatus = substatus
         self.charge = charge
         self.headers = headers or {}
+        self.plain = self.plain if plain is None else plain
 
     def details(self) -> dict[str, Any]:
         return {"Errors": [self.message]}
 
     def response(self, activity_id: str) -> Response:
-        headers = {"x-ms-request-charge": f"{self.charge:.2f}", **self.headers}
+        headers = dict(self.headers)
+        if self.charge is not None:
+            headers["x-ms-request-charge"] = f"{self.charge:.2f}"
         if self.substatus:
             headers["x-ms-substatus"] = str(self.substatus)
         if self.status == 304:
@@ -78,10 +84,16 @@ class CosmosError(Exception):
         return Response(self.status, headers, json.dumps(self.body(activity_id)).encode())
 
     def body(self, activity_id: str) -> dict[str, Any]:
-        errors = json.dumps(self.details(), ensure_ascii=False, separators=(",", ":"))
+        code = CODES.get(self.status, "Error")
+        text = self.message
+        if not text:
+            return {"code": code}
+        if not self.plain:
+            errors = json.dumps(self.details(), ensure_ascii=False, separators=(",", ":"))
+            text = f"Message: {errors}"
         return {
-            "code": CODES.get(self.status, "Error"),
-            "message": f"Message: {errors}\r\nActivityId: {activity_id}, cosmos_emulator",
+            "code": code,
+            "message": f"{text}\r\nActivityId: {activity_id}, cosmos_emulator",
         }
 
 
@@ -92,8 +104,15 @@ class BadRequest(CosmosError):
 class BadQuery(BadRequest):
     """A query that cannot be answered, and where in its text the problem is."""
 
-    def __init__(self, message: str, details: dict[str, Any], substatus: int = 0) -> None:
-        super().__init__(message, substatus=substatus)
+    def __init__(
+        self,
+        message: str,
+        details: dict[str, Any],
+        substatus: int = 0,
+        charge: float | None = None,
+        plain: bool = False,
+    ) -> None:
+        super().__init__(message, substatus=substatus, charge=charge, plain=plain)
         self._details = details
 
     def details(self) -> dict[str, Any]:
@@ -102,6 +121,8 @@ class BadQuery(BadRequest):
 
 class CrossPartitionDisabled(BadRequest):
     """A query over all partitions must enable that explicitly."""
+
+    plain = True
 
     def __init__(self) -> None:
         super().__init__(
@@ -114,6 +135,8 @@ class CrossPartitionDisabled(BadRequest):
 class MustBeMerged(BadRequest):
     """A query whose results for several ranges the client has to merge, using the query plan."""
 
+    plain = True
+
     def __init__(self, plan: dict[str, Any]) -> None:
         super().__init__(
             "The provided cross partition query can not be directly served by the gateway. This "
@@ -122,7 +145,6 @@ class MustBeMerged(BadRequest):
             "exception (which only happens on older SDK clients), then you can safely ignore this "
             "message.",
             substatus=1004,
-            charge=0,  # No partition was queried.
         )
         self._plan = plan
 
@@ -130,8 +152,16 @@ class MustBeMerged(BadRequest):
         return {**super().body(activity_id), "additionalErrorInfo": json.dumps(self._plan)}
 
 
+class InvalidUrl(BadRequest):
+    plain = True
+
+    def __init__(self) -> None:
+        super().__init__("Request url is invalid.")
+
+
 class Unauthorized(CosmosError):
     status = 401
+    plain = True
 
 
 class Forbidden(CosmosError):
@@ -146,8 +176,10 @@ class NotFound(CosmosError):
         message: str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found",
         *,
         substatus: int = 0,
+        charge: float = 2.0,  # as much as reading a database or a container
+        plain: bool = False,
     ) -> None:
-        super().__init__(message, substatus=substatus)
+        super().__init__(message, substatus=substatus, charge=charge, plain=plain)
 
 
 class NotAllowed(CosmosError):
@@ -159,10 +191,11 @@ class Conflict(CosmosError):
 
     def __init__(
         self,
-        message: str = "Resource with specified id or name already exists.",
-        charge: float = 1.0,
+        message: str = "Resource with specified id, name, or unique index already exists.",
+        charge: float = 0,
+        plain: bool = False,
     ) -> None:
-        super().__init__(message, charge=charge)
+        super().__init__(message, charge=charge, plain=plain)
 
 
 class RangeGone(CosmosError):
@@ -184,10 +217,10 @@ class PreconditionFailed(CosmosError):
         message: str = (
             "Operation cannot be performed because one of the specified precondition is not met."
         ),
-        charge: float = 1.0,
+        charge: float | None = None,
         substatus: int = 0,
     ) -> None:
-        super().__init__(message, charge=charge, substatus=substatus)
+        super().__init__(message, charge=charge, substatus=substatus, plain=True)
 
 
 class TooLarge(CosmosError):
@@ -215,8 +248,8 @@ class TooManyRequests(CosmosError):
 class NotModified(CosmosError):
     status = 304
 
-    def __init__(self, etag: str) -> None:
-        super().__init__("", headers={"etag": etag})
+    def __init__(self, etag: str, charge: float | None = None) -> None:
+        super().__init__("", headers={"etag": etag}, charge=charge)
 
 
 class StorageError(Exception):

@@ -12,7 +12,14 @@ from cosmos_emulator.catalog import Catalog
 from cosmos_emulator.catalog_routes import CatalogRoutes
 from cosmos_emulator.clock import Clock
 from cosmos_emulator.documents import dumps, load_object
-from cosmos_emulator.errors import BadRequest, CosmosError, Forbidden, NotAllowed, NotFound
+from cosmos_emulator.errors import (
+    BadRequest,
+    CosmosError,
+    Forbidden,
+    InvalidUrl,
+    NotAllowed,
+    NotFound,
+)
 from cosmos_emulator.item_routes import ItemRoutes
 from cosmos_emulator.likeness import EXPIRED_FOR
 from cosmos_emulator.messages import JSON, NAMED, Request, Response
@@ -74,7 +81,7 @@ class Gateway:
         meter = None
         try:
             if request.method == "OPTIONS":
-                raise Forbidden("The method OPTIONS is not allowed.")
+                raise Forbidden("")
             if request.method not in _VERBS:
                 raise NotAllowed(f"The method {request.method} is not supported.")
             if self._checks_key and not trusted:
@@ -122,7 +129,8 @@ class Gateway:
             raise BadRequest(
                 f"ConsistencyLevel {level[:40]} specified in the request is invalid when service "
                 f"is configured with consistency level {self._consistency}. Ensure the request "
-                "consistency level is not stronger than the service consistency level."
+                "consistency level is not stronger than the service consistency level.",
+                plain=True,
             )
 
     def _route(self, request: Request, endpoint: str) -> Response:
@@ -137,7 +145,7 @@ class Gateway:
                 raise NotFound(f"The operation '{parts[-1]}' is unknown.")
             return operation(request)
         if any(kind not in NAMED for kind in parts[::2]) or not all(parts):
-            raise BadRequest(f"Request url is invalid: {request.path[:200]}")
+            raise InvalidUrl
         if request.resource == "docs" and len(parts) in (5, 6):
             return self._items(request)
         if request.resource == "pkranges":
@@ -193,5 +201,4 @@ def _account(endpoint: str, consistency: str) -> Response:
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": _QUERY_ENGINE,
     }
-    headers = {"content-type": JSON, "x-ms-request-charge": "0"}
-    return Response(200, headers, dumps(body).encode())
+    return Response(200, {"content-type": JSON}, dumps(body).encode())

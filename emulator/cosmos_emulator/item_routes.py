@@ -114,7 +114,7 @@ class ItemRoutes:
             elif method == "DELETE":
                 outcome = items.delete(key, item_id, conditions)
             else:
-                raise NotAllowed(f"{method} does not apply to an item.")
+                raise NotAllowed(f"RequestHandler.{method.capitalize()}", plain=True)
         if method == "DELETE":
             self._storage.erased(1)
         return _answer(request, outcome, container.session_headers(outcome.lsn, key))
@@ -169,6 +169,7 @@ class ItemRoutes:
         headers["content-type"] = JSON
         charge = sum(result["requestCharge"] for result in results)
         headers["x-ms-request-charge"] = f"{charge:.2f}"
+        headers["x-ms-item-count"] = str(len(results))
         status = 207 if any(code >= 400 for code in codes) else 200
         return Response(status, headers, dumps(results).encode())
 
@@ -199,6 +200,7 @@ class ItemRoutes:
                 "throughputFraction": 1 / len(container.ranges),
                 "status": "online",
                 "parents": found.parents,
+                "ownedArchivalPKRangeIds": [],
                 "_ts": container.definition["_ts"],
                 "lsn": 0,
             }
@@ -209,7 +211,6 @@ class ItemRoutes:
             "content-type": JSON,
             "etag": etag,
             "x-ms-item-count": str(len(ranges)),
-            "x-ms-request-charge": f"{charges.METADATA_READ:.2f}",
         }
         return Response(200, headers, dumps(body).encode())
 
@@ -258,7 +259,7 @@ class ItemRoutes:
                     yield connection, container, key
             except (NotFound, Conflict, PreconditionFailed) as refused:
                 # Read after the transaction is rolled back: it may have taken an LSN.
-                if addressed is not None and refused.substatus != 1003:
+                if addressed is not None:
                     container, key = addressed
                     lsn = self._catalog.lsn(container)
                     refused.headers.update(container.session_headers(lsn, key))
@@ -272,9 +273,10 @@ def _key(request: Request, container: Container) -> str:
     header = request.headers.get(KEY_HEADER)
     if header is None:
         raise BadRequest(
-            "PartitionKey value must be supplied for this operation: the partition key supplied "
-            "in x-ms-partitionkey header has fewer components than defined in the collection.",
+            "The partition key supplied in x-ms-partitionkey header has fewer components than "
+            "defined in the the collection.",
             substatus=1001,
+            charge=0,
         )
     return container.keys.of_header(header)
 

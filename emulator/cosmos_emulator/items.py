@@ -36,7 +36,7 @@ from cosmos_emulator.messages import Document
 _TAKEN = "Entity with the specified id already exists in the system."
 _MISSING = (
     "Entity with the specified id does not exist in the system. "
-    "Learn more: https://aka.ms/cosmosdb-tsg-not-found"
+    "More info: https://aka.ms/cosmosdb-tsg-not-found"
 )
 SWEEP = 256  # least number of writes between two sweeps for expired items
 
@@ -73,9 +73,9 @@ class Conditions:
             if row is None:
                 return
             if self.if_match != rids.etag(container.number, row.version):
-                raise PreconditionFailed(charge=charges.REFUSED * charges.write(0, 0))
+                raise PreconditionFailed(charge=charges.REFUSED_WRITE)
         if self.if_none_match == "*" and row is not None:
-            raise PreconditionFailed(charge=charges.REFUSED * charges.write(0, 0))
+            raise PreconditionFailed(charge=charges.REFUSED_WRITE)
 
 
 class Items:
@@ -116,10 +116,10 @@ class Items:
     def read(self, key: str, item_id: str, if_none_match: str | None = None) -> Outcome:
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound(_MISSING)
+            raise NotFound(_MISSING, charge=charges.MISS, plain=True)
         etag = rids.etag(self._container.number, row.version)
         if if_none_match is not None and if_none_match in (etag, "*"):
-            raise NotModified(etag)
+            raise NotModified(etag, charges.MISS)
         return Outcome(200, etag, charges.read(len(row.body)), 0, row.body)
 
     def resolve(self, container: str, name: str) -> str:
@@ -139,7 +139,7 @@ class Items:
             row = self._row(key, item_id)
         if row is None or self._is_alive(row):
             charge = self._charge(len(dumps(document)), document)
-            raise Conflict(_TAKEN, charge=charges.REFUSED * charge)
+            raise Conflict(_TAKEN, charge=charges.REFUSED * charge, plain=True)
         self._expire(row)
         return self._write_new(key, item_id, document)
 
@@ -160,7 +160,7 @@ class Items:
         new_id = self._checked(key, document)
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound(_MISSING)
+            raise NotFound(_MISSING, charge=charges.REFUSED_WRITE, plain=True)
         conditions.check_write(self._container, row)
         return self._write_over(key, new_id, document, row)
 
@@ -175,10 +175,10 @@ class Items:
         """Changes an item in place: `change` returns the new document."""
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound(_MISSING)
+            raise NotFound(_MISSING, charge=charges.REFUSED_WRITE, plain=True)
         conditions.check_write(self._container, row)
         if holds is not None and not holds(row.body):
-            raise PreconditionFailed(substatus=1110)
+            raise PreconditionFailed(substatus=1110, charge=charges.REFUSED_WRITE)
         document = change(_user_properties(loads(row.body)))
         new_id = self._checked(key, document)
         if new_id != item_id:
@@ -188,7 +188,7 @@ class Items:
     def delete(self, key: str, item_id: str, conditions: Conditions) -> Outcome:
         row = self._alive(key, item_id)
         if row is None:
-            raise NotFound(_MISSING)
+            raise NotFound(_MISSING, charge=charges.REFUSED_WRITE, plain=True)
         conditions.check_write(self._container, row)
         lsn, version = self._next_version()
         if self._log is not None:
@@ -226,7 +226,7 @@ class Items:
             (0 if self._written else 1, self._container.number),
         ).fetchone()
         if row is None:
-            raise NotFound("Owner resource does not exist", substatus=1003)
+            raise NotFound
         self._written = True
         if not row[1] % SWEEP and self._container.default_ttl is not None:
             self._sweep(*row)
@@ -269,7 +269,7 @@ class Items:
                 "PartitionKey extracted from document doesn't match the one specified in the "
                 "header. Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value",
                 substatus=1001,
-                charge=charges.REFUSED * charges.write(0, 0),
+                charge=charges.REFUSED_WRITE,
             )
         return item_id
 
@@ -309,7 +309,7 @@ class Items:
                 (item_id, lsn, version, self._now, document.get("ttl"), text, row.seq),
             )
         except sqlite3.IntegrityError:
-            raise Conflict(_TAKEN) from None
+            raise Conflict(_TAKEN, charge=charges.REFUSED_WRITE, plain=True) from None
         if self._log is not None:
             self._log.replaced(row.seq, version, previous_lsn)
         changed = container.terms.changed(_user_properties(loads(row.body)), document)
@@ -369,7 +369,7 @@ class Items:
             ).fetchone()
             if holder is not None:
                 if self._is_alive(Row(*holder)):
-                    raise Conflict(_TAKEN, charge=charges.REFUSED * charge)
+                    raise Conflict(_TAKEN, charge=charges.REFUSED * charge, plain=True)
                 self._expire(Row(*holder))
             self._connection.execute(
                 f"INSERT INTO uniques_{number} (pk, rule, value, seq) VALUES (?, ?, ?, ?)",

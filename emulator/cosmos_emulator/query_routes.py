@@ -79,8 +79,7 @@ class QueryRoutes:
         features = request.headers.get("x-ms-cosmos-supported-query-features", "")
         supported = frozenset(name.strip() for name in features.split(","))
         described = _described(container, text, parameters, supported)
-        headers = {"content-type": JSON, "x-ms-request-charge": "0"}  # No partition was queried.
-        return Response(200, headers, dumps(described).encode())
+        return Response(200, {"content-type": JSON}, dumps(described).encode())
 
     def _run(self, request: Request, text: str, parameters: list[dict[str, Any]]) -> Response:
         started = time.perf_counter()
@@ -157,7 +156,7 @@ class QueryRoutes:
             if key is not None and not (self._lenient or self._merges):
                 query.split(text)
         except query.QueryError as error:
-            raise BadQuery(error.message, error.body()) from error
+            raise BadQuery(error.message, error.body(), plain=error.plain) from error
         return selection if key is None else Selection(key_text(key), None)
 
     def _is_appended(
@@ -173,7 +172,7 @@ class QueryRoutes:
                 return False
             split = query.split(text)
         except query.QueryError as error:
-            raise BadQuery(error.message, error.body()) from error
+            raise BadQuery(error.message, error.body(), plain=error.plain) from error
         if split is query.Split.MERGED:
             raise MustBeMerged(_described(container, text, parameters))
         return several and split is query.Split.APPENDED
@@ -217,7 +216,7 @@ def _text(item: Any) -> str:
             "(e.g. Infinity and NaN)."
         )
         details = {"errors": [{"severity": "Error", "code": 4001, "message": message}]}
-        raise BadQuery(message, details, substatus=4001) from None
+        raise BadQuery(message, details, 4001, charges.PLAIN_QUERY) from None
 
 
 def check_length(request: Request, text: str) -> None:
@@ -282,7 +281,7 @@ def _described(
             computed_properties=container.computed_properties,
         )
     except query.QueryError as error:
-        raise BadQuery(error.message, error.body()) from error
+        raise BadQuery(error.message, error.body(), plain=error.plain) from error
 
 
 def _index_metrics(container: Container, selection: Selection, text: str) -> str:
@@ -320,6 +319,7 @@ def _metrics(page: query.Page, started: float, output: int) -> str:
         "queryOptimizationTimeInMs": "0.00",
         "VMExecutionTimeInMs": f"{milliseconds:.2f}",
         "indexLookupTimeInMs": "0.00",
+        "instructionCount": "0",
         "documentLoadTimeInMs": "0.00",
         "systemFunctionExecuteTimeInMs": "0.00",
         "userFunctionExecuteTimeInMs": "0.00",
@@ -360,7 +360,8 @@ def page_size(request: Request) -> int:
     if size < -1:
         raise BadRequest(
             f"The input PageSize {text[:100]} is invalid. Ensure to pass a valid page size which "
-            "must be a positive integer or -1 for a dynamic page size."
+            "must be a positive integer or -1 for a dynamic page size.",
+            plain=True,
         )
     return ALL if size == -1 else size or DEFAULT_PAGE
 
@@ -392,7 +393,7 @@ def run_page(
                 **options,
             )
     except query.QueryError as error:
-        raise BadQuery(error.message, error.body()) from error
+        raise BadQuery(error.message, error.body(), plain=error.plain) from error
 
 
 def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
@@ -413,5 +414,5 @@ def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
     except TakesLong:
         raise BadRequest("The condition of the patch takes too long.") from None
     except query.QueryError as error:
-        raise BadQuery(error.message, error.body()) from error
+        raise BadQuery(error.message, error.body(), plain=error.plain) from error
     return bool(page.items)

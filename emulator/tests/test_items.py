@@ -38,11 +38,19 @@ async def test_a_missing_item_is_404_for_every_operation(container):
     assert await status_of(container.patch_item("a", "x", patch)) == 404
 
 
-async def test_a_missing_container_is_404_owner_missing(database):
+async def test_a_missing_container_is_404(database):
     gone = database.get_container_client("gone")
     with pytest.raises(exceptions.CosmosResourceNotFoundError) as caught:
         await gone.create_item({"id": "a", "pk": "x"})
-    assert caught.value.status_code == 404
+    assert (caught.value.status_code, caught.value.sub_status) == (404, None)
+
+
+async def test_a_container_that_vanished_is_404_owner_missing(database, container):
+    await container.create_item({"id": "a", "pk": "x"})
+    await database.delete_container(container)
+    with pytest.raises(exceptions.CosmosResourceNotFoundError) as caught:
+        await container.create_item({"id": "b", "pk": "x"})
+    assert caught.value.sub_status == 1003
 
 
 async def test_every_write_honours_if_match(container):

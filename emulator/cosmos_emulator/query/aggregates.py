@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from cosmos_emulator.query import nodes
-from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.errors import Unplaced
 from cosmos_emulator.query.values import (
     ARRAY,
     UNDEFINED,
@@ -148,7 +148,4 @@ def check_aggregate(query: nodes.Query) -> None:
     match query.selection:
         case nodes.Value(nodes.Call(name, _)) if name in AGGREGATES and not query.group_by:
             return
-    raise QueryError(
-        "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates.",
-        code="SC2104",
-    )
+    raise Unplaced("Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates.")

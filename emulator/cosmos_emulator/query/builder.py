@@ -145,7 +145,8 @@ class _Builder(Transformer[Token, Any]):
                         name = f"${unnamed}"
             if any(name == taken for taken, _ in names):
                 raise QueryError(
-                    f"The property '{name}' is specified more than once.", code="SC2022"
+                    f"Object creation error, property name '{name}' specified more than once.",
+                    code="SC2022",
                 )
             names.append((name, expression))
         return nodes.Properties(tuple(names))

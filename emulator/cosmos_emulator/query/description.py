@@ -12,7 +12,7 @@ from cosmos_emulator.query.aggregates import (
     has_aggregate,
 )
 from cosmos_emulator.query.computed import Computed
-from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.errors import QueryError, Unsupported
 from cosmos_emulator.query.hybrid import hybrid_info, is_weighted
 from cosmos_emulator.query.parser import parse
 from cosmos_emulator.query.plan import Plan, plan
@@ -135,16 +135,18 @@ def describe(
     return {
         "partitionedQueryExecutionInfoVersion": 2,
         "queryInfo": {
-            **_info(asked, {**values, POLICIES: policies}),
+            **_merging(asked, {**values, POLICIES: policies}),
             "rewrittenQuery": "" if sent is None else query_text(sent),
+            "hasSelectValue": isinstance(asked.selection, nodes.Value),
             "dCountInfo": {"dCountAlias": _alias(query.selection)} if counted else None,
+            "hasNonStreamingOrderBy": any(is_distance(item.expression) for item in asked.order_by),
         },
         "queryRanges": [_EVERYWHERE],
         "hybridSearchQueryInfo": hybrid,
     }
 
 
-def _info(query: nodes.Query, values: Row) -> dict[str, Any]:
+def _merging(query: nodes.Query, values: Row) -> dict[str, Any]:
     kinds: dict[str, str | None] = {}
     aggregates: list[str] = []
     match query.selection:
@@ -152,7 +154,6 @@ def _info(query: nodes.Query, values: Row) -> dict[str, Any]:
             aggregates = [_AGGREGATE_NAMES[name]]
         case nodes.Properties(items) if query.group_by or has_aggregate(items):
             kinds = {name: _aggregate_name(item) for name, item in items}
-    scored = any(is_distance(item.expression) for item in query.order_by)
     if query.group_by:
         query = replace(query, order_by=())  # Groups are sorted by the range, if at all.
     return {
@@ -168,8 +169,6 @@ def _info(query: nodes.Query, values: Row) -> dict[str, Any]:
         "groupByAliases": list(kinds),
         "aggregates": aggregates,
         "groupByAliasToAggregateType": kinds,
-        "hasSelectValue": isinstance(query.selection, nodes.Value),
-        "hasNonStreamingOrderBy": scored,
     }
 
 
@@ -194,15 +193,14 @@ def _features(query: nodes.Query) -> set[str]:
     return {name for name, is_needed in found.items() if is_needed}
 
 
-def _unsupported(features: list[str]) -> QueryError:
-    return QueryError(
+def _unsupported(features: list[str]) -> Unsupported:
+    return Unsupported(
         "Query contains 1 or more unsupported features. Upgrade your SDK to a version that does "
-        "support the requested features: "
-        + " ".join(
+        "support the requested features:\r\n"
+        + "\r\n".join(
             f"Query contained {name}, which the calling client does not support."
             for name in features
-        ),
-        code="SC2105",
+        )
     )
 
 

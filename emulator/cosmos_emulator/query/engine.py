@@ -13,7 +13,7 @@ from cosmos_emulator.query.aggregates import check_aggregate
 from cosmos_emulator.query.computed import Computed
 from cosmos_emulator.query.continuation import Continuation, Owner
 from cosmos_emulator.query.deadline import Deadline
-from cosmos_emulator.query.errors import QueryError
+from cosmos_emulator.query.errors import QueryError, Unplaced
 from cosmos_emulator.query.ordering import Position, Segment, SortTerm, segments, sql_order_terms
 from cosmos_emulator.query.plan import ROOT, Plan, plan
 from cosmos_emulator.query.policies import NO_POLICIES, Policies
@@ -100,13 +100,13 @@ def _bindings(parameters: list[dict[str, Any]]) -> Row:
     for parameter in parameters:
         name = parameter.get("name")
         if type(name) is not str or not name.startswith("@"):
-            raise QueryError(
-                "Parameter names should be in the format of symbol '@' followed by a valid "
-                "identifier.",
-                code="SC2003",
+            raise Unplaced(
+                f"Invalid query. Specified parameter name '{name}' is invalid. Parameter names "
+                "should be in the format of symbol '@' followed by a valid identifier. E.g. "
+                "@param1"
             )
         if name in bindings:
-            raise QueryError(f"Specified duplicate parameter name '{name}'.", code="SC2003")
+            raise Unplaced(f"Invalid query. Specified duplicate parameter name '{name}'.")
         bindings[name] = from_client(parameter.get("value", UNDEFINED))
     return bindings
 

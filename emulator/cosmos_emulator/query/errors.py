@@ -1,6 +1,8 @@
 """Errors of queries.
 
 QueryError                the text, a parameter, or what it asks for: 400
+├── Unplaced              not at one place of the text
+├── Unsupported           the client cannot merge what the ranges would answer
 └── ContinuationError     the continuation token is not one of ours, or belongs to another query
 """
 
@@ -9,6 +11,8 @@ from typing import Any
 
 class QueryError(Exception):
     """A query that the service answers with 400."""
+
+    plain = False  # the message alone is the answer
 
     def __init__(
         self, message: str, *, code: str = "SC1001", start: int = 0, end: int | None = None
@@ -33,8 +37,23 @@ class QueryError(Exception):
         }
 
 
+class Unplaced(QueryError):
+    """An error that the service does not place in the text."""
+
+    def body(self) -> dict[str, Any]:
+        return {"Errors": [self.message]}
+
+
+class Unsupported(QueryError):
+    """The client is too old for the query."""
+
+    plain = True
+
+
 class ContinuationError(QueryError):
     """A continuation token that cannot be read."""
 
+    plain = True
+
     def __init__(self) -> None:
-        super().__init__("Invalid Continuation Token", code="SC0000")
+        super().__init__("Invalid Continuation Token")
