@@ -27,8 +27,9 @@ def replay(**options):
         for each in EXCHANGES:
             headers = {"x-ms-version": "2018-12-31", **each.headers}
             if each.takes is not None:
-                header, number, of_answer = each.takes
-                headers[header] = answers[number].headers.get(of_answer, "")
+                header, of_answer, numbers = each.takes
+                given = (answers[number].headers.get(of_answer, "") for number in numbers)
+                headers[header] = next(filter(None, given), "")
             request = signed(emulator.key, each.method, each.path, each.body)
             request.headers.update(headers)
             if request.headers["authorization"] == "":
