@@ -272,5 +272,6 @@ def _check_version(request: Request, definition: Document) -> None:
     if kind == "MultiHash" and request.headers.get("x-ms-version", HIERARCHICAL) < HIERARCHICAL:
         raise BadRequest(
             "The 'kind' value 'MultiHash' specified in the partition key definition is invalid. "
-            "Please choose 'Hash' partition type."
+            "Please choose 'Hash' partition type.",
+            charge=0,
         )

@@ -141,6 +141,8 @@ class ItemRoutes:
         charge = sum(result["requestCharge"] for result in results)
         headers = _headers(container, charge, lsn, key)
         headers["x-ms-item-count"] = str(len(results))
+        if status == 207:
+            del headers["x-ms-alt-content-path"], headers["x-ms-content-path"]
         if substatus:
             headers["x-ms-substatus"] = str(substatus)
         return Response(status, headers, dumps(results).encode())
@@ -209,9 +211,10 @@ class ItemRoutes:
         body = {"_rid": container.rid, "PartitionKeyRanges": ranges, "_count": len(ranges)}
         headers = {
             "content-type": JSON,
-            "etag": etag,
             "x-ms-item-count": str(len(ranges)),
         }
+        if "a-im" in request.headers:
+            headers["etag"] = etag
         return Response(200, headers, dumps(body).encode())
 
     def _change_feed(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from cosmos_emulator.query.aggregates import (
     has_aggregate,
 )
 from cosmos_emulator.query.computed import Computed
-from cosmos_emulator.query.errors import QueryError, Unsupported
+from cosmos_emulator.query.errors import Unsupported
 from cosmos_emulator.query.hybrid import hybrid_info, is_weighted
 from cosmos_emulator.query.parser import parse
 from cosmos_emulator.query.plan import Plan, plan

@@ -1,6 +1,18 @@
 """39 to 71: documents and projections."""
 
-from .forms import DATABASE, INVALID, NO_VALUE, Answer, exchange, item, plan, query, rows, says
+from .forms import (
+    DATABASE,
+    INVALID,
+    NO_VALUE,
+    UNPLANNED,
+    Answer,
+    exchange,
+    item,
+    plan,
+    query,
+    rows,
+    says,
+)
 
 D1 = {"id": "d1", "pk": "a", "n": 1, "s": "x1"}
 TYPES = {
@@ -66,12 +78,6 @@ query("SELECT c.id FROM c WHERE c.id = 'no such document'", rows())
 query("SELECT VALUE c.nope FROM c WHERE c.id = 'ord1'", rows())
 query("SELECT c.obj.a.b AS ab FROM c WHERE c.id = 'ord1'", rows({"ab": 1}))
 query("SELECT COUNT(1), MAX(c.n) FROM c", NO_VALUE, 200)
-UNPLANNED = {
-    "distinctType": "None", "top": None, "offset": None, "limit": None, "orderBy": [],
-    "orderByExpressions": [], "groupByExpressions": [], "groupByAliases": [], "aggregates": [],
-    "groupByAliasToAggregateType": {}, "rewrittenQuery": "", "hasSelectValue": False,
-    "dCountInfo": None, "hasNonStreamingOrderBy": False,
-}  # fmt: skip
 plan("SELECT c.id, c.n FROM c", Answer(200, plan=UNPLANNED), on="kv")
 item("GET", "kv/ty1", "t", None, Answer(200, documents=[TYPES]))
 item("POST", "kv", "t", NUMBERS.encode(), Answer(201, charge=10.48, documents=[KEPT]), 201)

@@ -32,6 +32,37 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What one recording says beyond that. `kind` is the name of a set of headers."""
+
+    kind: str
+    charge: float | None = None
+    says: str | Error | None = None  # the whole message
+    plan: dict[str, Any] = field(default_factory=dict)  # the whole queryInfo
+    order: tuple[str, ...] = ()  # of the properties of the body, or of its first document
+    charges: tuple[float, ...] = ()  # of the operations of a batch
+    framed: bool | None = None  # whether the message stands in a list of errors
+
+
+@dataclass(frozen=True)
+class Error:
+    """An error of a query, and where it is, if that is compared."""
+
+    code: str | int
+    text: str
+    start: int | None = None
+    end: int | None = None
+
+
+def syntax(code: str | int, text: str, start: int | None = None, end: int | None = None) -> Error:
+    return Error(code, text, start, end)
+
+
+def ordered(names: str) -> tuple[str, ...]:
+    return tuple(names.split())
+
+
+@dataclass(frozen=True)
 class Exchange:
     number: int
     method: str
@@ -183,3 +214,12 @@ def collection(
 
 def read(path: str, account: Answer | int, container: Answer | int = ALIKE, **more: Any) -> None:
     exchange("GET", path, None, account, container, **more)
+
+
+# The plan of a query that clients need not merge.
+UNPLANNED = {
+    "distinctType": "None", "top": None, "offset": None, "limit": None, "orderBy": [],
+    "orderByExpressions": [], "groupByExpressions": [], "groupByAliases": [], "aggregates": [],
+    "groupByAliasToAggregateType": {}, "rewrittenQuery": "", "hasSelectValue": False,
+    "dCountInfo": None, "hasNonStreamingOrderBy": False,
+}  # fmt: skip

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from .documents import UNPLANNED
-from .forms import DATABASE, MERGED, NO_VALUE, Answer, plan, query, read, rows, says
+from .forms import DATABASE, MERGED, NO_VALUE, UNPLANNED, Answer, plan, query, read, rows, says
 
 COUNT = "SELECT VALUE COUNT(1) FROM c"
 query(COUNT, replace(MERGED, plan={"aggregates": ["Count"]}), rows(2500), on="bulk")

@@ -2,8 +2,21 @@
 
 from dataclasses import replace
 
-from .documents import TYPES, UNPLANNED
-from .forms import DATABASE, MERGED, Answer, batch, create, exchange, item, plan, query, rows, says
+from .documents import TYPES
+from .forms import (
+    DATABASE,
+    MERGED,
+    UNPLANNED,
+    Answer,
+    batch,
+    create,
+    exchange,
+    item,
+    plan,
+    query,
+    rows,
+    says,
+)
 from .queries import COUNT, ONE
 
 query("SELECT * FROM c", Answer(200, charge=2.38, count=9), 200, accept_encoding="gzip")
