@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from cosmos_emulator.aside import Aside, TakesLong
 from cosmos_emulator.auth import EMULATOR_KEY
 from cosmos_emulator.clock import Clock
+from cosmos_emulator.deviations import parse
 from cosmos_emulator.faults import ConnectionDropped, Faults
 from cosmos_emulator.gateway import Gateway
-from cosmos_emulator.likeness import Handle, Likeness, parse
+from cosmos_emulator.likeness import Handle, Likeness
 from cosmos_emulator.messages import Flaw, Request, Response
 from cosmos_emulator.replicas import Replicas
 from cosmos_emulator.requests_log import RequestLog
@@ -42,7 +43,7 @@ class Emulator:
     One object may serve several threads and several event loops at once. A new container gets at
     least `partitions` physical partitions, whose answers a client has to merge. With
     `enforce_throughput` each of them answers 429 beyond its share of the RU/s.
-    `like="vnext"` behaves as Microsoft's public container (likeness.py).
+    `like="vnext"` behaves as Microsoft's public container (deviations.py).
 
     What Azure refuses is refused. `lenient=True` answers queries that a client has to merge as
     long as a container has one physical partition. `capabilities` are those of the account:

@@ -11,6 +11,7 @@ from cosmos_emulator.auth import Authenticator, secret
 from cosmos_emulator.catalog import Catalog
 from cosmos_emulator.catalog_routes import CatalogRoutes
 from cosmos_emulator.clock import Clock
+from cosmos_emulator.deviations import EXPIRED_FOR
 from cosmos_emulator.documents import dumps, load_object
 from cosmos_emulator.errors import (
     BadRequest,
@@ -21,7 +22,6 @@ from cosmos_emulator.errors import (
     NotFound,
 )
 from cosmos_emulator.item_routes import ItemRoutes
-from cosmos_emulator.likeness import EXPIRED_FOR
 from cosmos_emulator.messages import JSON, NAMED, Request, Response
 from cosmos_emulator.permissions import ResourceTokens
 from cosmos_emulator.replicas import Replicas

@@ -12,6 +12,7 @@ from cosmos_emulator import batch, change_feed, change_log, charges, patch
 from cosmos_emulator.catalog import Catalog
 from cosmos_emulator.clock import Clock
 from cosmos_emulator.containers import Container
+from cosmos_emulator.deviations import EXPIRED_FOR
 from cosmos_emulator.documents import check_size, dumps, load_body, load_object
 from cosmos_emulator.errors import (
     BadRequest,
@@ -23,7 +24,6 @@ from cosmos_emulator.errors import (
     PreconditionFailed,
 )
 from cosmos_emulator.items import Conditions, Items, Outcome
-from cosmos_emulator.likeness import EXPIRED_FOR
 from cosmos_emulator.messages import JSON, Request, Response
 from cosmos_emulator.query_routes import QueryRoutes, holds
 from cosmos_emulator.rules import Rules

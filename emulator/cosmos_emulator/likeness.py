@@ -2,7 +2,7 @@
 
 `Emulator(like="vnext")` behaves as Microsoft's public container: as recorded on the tag
 `vnext-EN20260907` where a recording is known, otherwise as its issues report. Each deviation has
-a name, and can be switched off and on: `like="vnext,-no-304,+count-as-object"`.
+a name (deviations.py), and can be switched off and on: `like="vnext,-no-304,+count-as-object"`.
 
 A deviation changes a request before the gateway sees it, or an answer after; the gateway itself
 knows three: keys that are not checked, index policies that are not followed, documents that stay
@@ -16,125 +16,15 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from cosmos_emulator.documents import dumps
 from cosmos_emulator.errors import CosmosError
-from cosmos_emulator.messages import PLAIN_QUERY, Request, Response
+from cosmos_emulator.messages import JSON, PLAIN_QUERY, Request, Response
+from cosmos_emulator.wording import REASONS, bare, refusal
 
 Handle = Callable[[Request, str | None], Response]
-
-EXPIRED_FOR = 5  # seconds that an expired document stays visible
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """Something that a server does differently, and where that was seen."""
-
-    name: str
-    what: str
-    # The number of a recording (`cosmos-EN20260907-<number>-…` in the repository xo/dbimp), or of
-    # an issue of Azure/azure-cosmos-db-emulator-docker.
-    source: str
-    usual: bool = True  # part of `like="vnext"`; the others only on request
-
-
-VNEXT = [
-    Deviation("any-key", "the key is not checked", "recording 185"),
-    Deviation("any-version", "hierarchical keys are taken at any API version", "recording 5"),
-    Deviation(
-        "no-charges", "each request is charged 1, an operation of a batch 0", "recording 193"
-    ),
-    Deviation(
-        "no-304", "a read with a matching If-None-Match returns the document", "recording 205, #349"
-    ),
-    Deviation(
-        "any-consistency", "a stronger consistency than the account's is accepted", "recording 209"
-    ),
-    Deviation("whole-order", "the page size of a sorted query is ignored", "recording 106, #285"),
-    Deviation(
-        "page-of-100", "a page has 100 items if its size is missing, 0 or no number", "recording 96"
-    ),
-    Deviation("no-plan", "queries over all partitions are answered whole", "recording 95"),
-    Deviation("no-cross-header", "a query needs no permission to cross partitions", "recording 41"),
-    Deviation(
-        "any-features", "a plan does not depend on what the client can merge", "recording 116"
-    ),
-    Deviation("empty-plan", "plans do not tell of ORDER BY, GROUP BY and TOP", "recording 115"),
-    Deviation(
-        "key-from-document",
-        "a create without a partition key takes the document's",
-        "recording 178",
-    ),
-    Deviation(
-        "jsonb-order",
-        "properties are in the order of their length, then their name",
-        "recording 108",
-    ),
-    Deviation("bare-etags", "etags have no quotation marks", "recording 67"),
-    Deviation("plain-errors", "errors of queries are members of the answer", "recording 169"),
-    Deviation(
-        "operation-errors",
-        "a failed operation of a batch has its error as a document",
-        "recording 199",
-    ),
-    Deviation("token-500", "a continuation that nobody gave is answered with 500", "recording 181"),
-    Deviation("json-403", "a body that is not JSON is answered with 403", "recording 65"),
-    Deviation("parameters-500", "bad names of parameters are answered with 500", "recording 85"),
-    Deviation("scripts-400", "a call of a stored procedure is answered with 400", "recording 160"),
-    Deviation("options-200", "OPTIONS is answered", "recording 203"),
-    Deviation("quiet-list", "a list of containers does not show unique keys", "recording 36"),
-    Deviation(
-        "keeps-unique-keys",
-        "a container that is replaced without its unique keys keeps them",
-        "recording 153",
-    ),
-    Deviation(
-        "feed-of-expired",
-        f"the change feed shows expired documents for {EXPIRED_FOR} s",
-        "recording 152",
-    ),
-    Deviation("query-token", "a query's session token is 0:0#0", "recording 108, #331"),
-    Deviation("batch-if-match", "If-Match inside a batch is ignored", "#302"),
-    Deviation("no-index-policy", "the index policy is ignored", "#233"),
-    # Other tags, or rare: only on request.
-    Deviation(
-        "late-expiry", f"expired documents stay visible for {EXPIRED_FOR} s", "documented", False
-    ),
-    Deviation("partial-batch", "a batch that fails keeps what came before", "#303", False),
-    Deviation(
-        "last-page-token", "the last page has a token that begins again", "#351, #347", False
-    ),
-    Deviation("no-unique-keys", "unique keys are not shown in a definition", "#202", False),
-    Deviation("no-policy", "the index policy is not shown in a definition", "#233", False),
-    Deviation("no-lists", "databases, containers and offers cannot be listed", "documented", False),
-    Deviation("feed-500", "the change feed is answered with 500", "#334", False),
-    Deviation("feed-without-etag", "the change feed has no etag", "#334", False),
-    Deviation("count-as-object", "COUNT is an object and not a number", "#287", False),
-    Deviation("no-nul", "a text with U+0000 is refused", "#192", False),
-    Deviation("race-500", "a database created twice at once is answered with 500", "#318", False),
-    Deviation("ascii-queries", "a query with other characters than ASCII gets 500", "#119", False),
-]
-KINDS = {"vnext": VNEXT}
-
-
-def parse(like: str) -> frozenset[str]:
-    """The names of the deviations in `vnext`, `vnext,-no-304` or `vnext,+feed-500`."""
-    kind, *changes = like.split(",")
-    if kind not in KINDS:
-        raise ValueError(f"like={kind!r} is unknown; there is {', '.join(KINDS)}")
-    known = {each.name for each in KINDS[kind]}
-    names = {each.name for each in KINDS[kind] if each.usual}
-    for change in changes:
-        sign, name = change[:1], change[1:]
-        if sign not in ("+", "-") or name not in known:
-            raise ValueError(
-                f"{change!r} is no deviation of {kind}; write + or - and one of"
-                f" {', '.join(sorted(known))}"
-            )
-        names = names | {name} if sign == "+" else names - {name}
-    return frozenset(names)
 
 
 class Likeness:
@@ -229,27 +119,58 @@ class Likeness:
     def _changed(self, request: Request, answer: Response) -> Response:
         has, headers = self._names.__contains__, answer.headers
         answer.status = self._status(request, answer)
-        if has("no-charges") and "x-ms-request-charge" in headers:
+        if has("no-charges"):
             headers["x-ms-request-charge"] = "1"
-        if has("query-token") and request.operation == "query":
-            headers["x-ms-session-token"] = "0:0#0"
         if request.operation == "change feed" and has("feed-without-etag"):
             headers.pop("etag", None)
         page = request.operation == "query" and answer.status == 200
         if page and has("last-page-token") and "x-ms-continuation" not in headers:
             headers["x-ms-continuation"] = BEGIN_AGAIN
-        if has("bare-etags") and "etag" in headers:
+        if has("bare-etags") and "etag" in headers and request.resource in ("docs", "pkranges"):
             headers["etag"] = headers["etag"].strip('"')
         headers["server"] = "PGSQL"
         headers["x-ms-gatewayversion"] = "2.0.0-unknown"
+        self._own_headers(request, answer)
         if answer.body:
-            body = self._body(request, answer.status, json.loads(answer.body))
-            answer.body = (_jsonb(body) if has("jsonb-order") else dumps(body)).encode()
+            body = json.loads(answer.body)
+            text = str(body.get("message", "")) if isinstance(body, dict) else ""
+            front = bare(request, answer, text) if answer.status >= 400 else None
+            if front is not None and has("bare-answers"):
+                return Response(answer.status, {"content-type": JSON}, dumps(front).encode())
+            answer.body = dumps(self._body(request, answer, body)).encode()
         return answer
+
+    def _own_headers(self, request: Request, answer: Response) -> None:
+        has, headers = self._names.__contains__, answer.headers
+        asked = request.operation in ("query", "query plan", "change feed")
+        refused = answer.status >= 400
+        if has("no-path"):
+            headers.pop("x-ms-alt-content-path", None)
+            headers.pop("x-ms-content-path", None)
+        if has("own-tokens"):
+            token = headers.get("x-ms-session-token", "0:0#0")
+            other = refused and answer.substatus == 1001
+            headers["x-ms-session-token"] = (
+                "0:0#0" if asked or other else token.replace(":-1#", ":0#")
+            )
+        if has("fewer-headers"):
+            if request.resource in ("dbs", "colls"):
+                headers.pop("etag", None)
+            if asked:
+                headers.pop("lsn", None)
+            if request.operation == "batch":
+                headers.pop("x-ms-item-count", None)
+                headers.pop("x-ms-substatus", None)
+            if (request.operation == "query" and refused) or request.operation == "query plan":
+                headers["x-ms-item-count"] = "0"
+            if request.resource in ("", "dbs", "colls", "docs", "pkranges"):
+                headers.setdefault("x-ms-documentdb-partitionkeyrangeid", "0")
 
     def _status(self, request: Request, answer: Response) -> int:
         has = self._names.__contains__
         if has("scripts-400") and request.operation == "execute" and answer.status == 501:
+            return 400
+        if answer.status == 405 and has("path-400"):
             return 400
         if answer.status != 400:
             return answer.status
@@ -261,8 +182,16 @@ class Likeness:
             return 500
         return 400
 
-    def _body(self, request: Request, status: int, body: Any) -> Any:
-        has = self._names.__contains__
+    def _body(self, request: Request, answer: Response, body: Any) -> Any:
+        has, status = self._names.__contains__, answer.status
+        if status >= 400 and has("own-words") and isinstance(body, dict):
+            body = refusal(request, answer, str(body.get("message", ""))) or body
+            if "Errors" in body:
+                answer.headers["x-ms-substatus"] = "1003"
+        if request.resource == "" and status == 200 and has("eventual"):
+            body["userConsistencyPolicy"] = {"defaultConsistencyLevel": "Eventual"}
+        if request.operation == "query" and status == 200 and has("jsonb-order"):
+            body = _as_jsonb(body)
         if request.operation == "batch" and isinstance(body, list):
             for each in body:
                 if has("no-charges"):
@@ -274,7 +203,7 @@ class Likeness:
             body = _plain(body)
         if request.operation == "query plan" and status == 200 and has("empty-plan"):
             _empty(body["queryInfo"])
-        if has("bare-etags"):
+        if has("bare-etags") and request.resource in ("docs", "colls", "pkranges"):
             body = _bare(body)
         if request.resource == "colls" and isinstance(body, dict):
             fields = {"uniqueKeyPolicy": "no-unique-keys", "indexingPolicy": "no-policy"}
@@ -283,9 +212,8 @@ class Likeness:
             for each in [body, *listed]:
                 for name in hidden:
                     each.pop(name, None)
-            if has("quiet-list"):
-                for each in listed:
-                    each.pop("uniqueKeyPolicy", None)
+                if has("no-composites"):
+                    each.get("indexingPolicy", {}).pop("compositeIndexes", None)
         counts = re.search(rb"\bVALUE\s+COUNT\b", request.body, re.IGNORECASE)
         if has("count-as-object") and request.operation == "query" and counts:
             body["Documents"] = [{"$1": each} for each in body.get("Documents", [])]
@@ -297,12 +225,6 @@ ALL_FEATURES = (
     "ListAndSetAggregate, MultipleAggregates, MultipleOrderBy, NonStreamingOrderBy, "
     "NonValueAggregate, OffsetAndLimit, OrderBy, Top, WeightedRankFusion"
 )
-REASONS = {
-    400: ("BadRequest", "PartitionKey extracted from document doesn't match the header."),
-    404: ("NotFound", "Resource Not Found."),
-    409: ("Conflict", "The document already exists in the collection."),
-    412: ("PreconditionFailed", "The specified condition is not met."),
-}
 BEGIN_AGAIN = "-RID:~begin#RT:1#TRC:100"
 
 
@@ -367,9 +289,11 @@ def _plain(error: Any) -> Any:
     """The errors of a query, which the service puts into its message as JSON."""
     found = re.match(r"Message: (\{.*\})\r\n", str(error.get("message")), re.DOTALL)
     details = json.loads(found[1]) if found else {}
-    for each in details.get("errors", []):
-        each.pop("location", None)
-    return details if "errors" in details else error
+    if "errors" not in details:
+        return error
+    if "User-defined functions" in details["errors"][0]["message"]:
+        return {"errors": [{"message": "Query execution error", "severity": "Error"}]}
+    return details
 
 
 def _empty(info: dict[str, Any]) -> None:
@@ -404,9 +328,20 @@ def _operations(request: Request) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)]
 
 
-def _jsonb(value: Any) -> str:
-    """JSON with the properties of objects as PostgreSQL's jsonb sorts them."""
-    return dumps(_in_order(value))
+_SYSTEM = ("id", "_rid", "_etag", "_attachments", "_ts")
+
+
+def _as_jsonb(page: Any) -> Any:
+    """A page with the properties of its documents as PostgreSQL's jsonb sorts them; `id` and the
+    server's own follow."""
+    documents = [_in_order(each) for each in page.get("Documents", [])]
+    for document in documents:
+        if isinstance(document, dict):
+            document.pop("_self", None)
+            for name in _SYSTEM:
+                if name in document:
+                    document[name] = document.pop(name)
+    return {**page, "Documents": documents} if "Documents" in page else page
 
 
 def _in_order(value: Any) -> Any:

@@ -17,7 +17,7 @@ CONSISTENCY_LEVELS = ("Strong", "BoundedStaleness", "Session", "ConsistentPrefix
 @dataclass(frozen=True, slots=True)
 class Rules:
     """`lenient`: the gateway merges queries over one physical partition itself. `deviations`
-    are those of another server that is imitated (likeness.py)."""
+    are those of another server that is imitated (deviations.py)."""
 
     lenient: bool = False
     capabilities: frozenset[str] = DEFAULT_CAPABILITIES

@@ -10,7 +10,7 @@ import pytest
 from azure.cosmos import CosmosClient, PartitionKey
 
 from cosmos_emulator import Emulator
-from cosmos_emulator.likeness import VNEXT, parse
+from cosmos_emulator.deviations import VNEXT, parse
 from cosmos_emulator.messages import Request
 
 DOCS = "/dbs/db/colls/c/docs"
@@ -184,12 +184,33 @@ def test_a_body_that_is_not_json_is_forbidden(vnext, body):
     assert vnext.send("POST", DOCS, body, **{KEY: '["a"]'}).status == 403
 
 
-def test_properties_are_sorted_by_length_and_name(vnext):
+def test_a_query_sorts_properties_by_length_and_name(vnext):
     vnext.put(id="1", long=1, b=2, a={"zz": 1, "y": 2})
-    for document in (json.loads(vnext.get().body), found(vnext.query("SELECT * FROM c"))[0]):
-        own = [name for name in document if not name.startswith("_")]
-        assert own == ["a", "b", "id", "pk", "long"]
-        assert list(document["a"]) == ["y", "zz"]
+    (document,) = found(vnext.query("SELECT * FROM c"))
+    assert list(document) == ["a", "b", "pk", "long", "id", "_rid", "_etag", "_attachments", "_ts"]
+    assert list(document["a"]) == ["y", "zz"]
+    read = json.loads(vnext.get().body)
+    assert list(read)[:5] == ["pk", "id", "long", "b", "a"]
+    assert list(read["a"]) == ["zz", "y"]
+
+
+def test_a_client_keeps_no_session_token(vnext):
+    written, asked = vnext.put(id="1"), vnext.query("SELECT * FROM c")
+    account = json.loads(vnext.send("GET", "/").body)
+    assert account["userConsistencyPolicy"] == {"defaultConsistencyLevel": "Eventual"}
+    assert written.headers["x-ms-session-token"] == "0:0#1"
+    assert asked.headers["x-ms-session-token"] == "0:0#0"
+    for answer in (written, asked, vnext.get(), vnext.get("2")):
+        assert "x-ms-alt-content-path" not in answer.headers
+
+
+def test_a_definition_does_not_show_composite_indexes(vnext):
+    paths = [{"path": "/a"}, {"path": "/b"}]
+    definition = {"id": "d", "partitionKey": {"paths": ["/pk"]}}
+    policy = {"compositeIndexes": [paths]}
+    answer = vnext.send("POST", "/dbs/db/colls", {**definition, "indexingPolicy": policy})
+    assert answer.status == 201
+    assert "compositeIndexes" not in json.loads(answer.body)["indexingPolicy"]
 
 
 def test_every_request_is_charged_one(vnext):
@@ -197,10 +218,10 @@ def test_every_request_is_charged_one(vnext):
     assert [each.headers["x-ms-request-charge"] for each in answers] == ["1"] * 3
 
 
-def test_a_definition_shows_unique_keys_and_a_list_does_not(vnext):
+def test_a_definition_shows_unique_keys_and_so_does_a_list(vnext):
     assert "uniqueKeyPolicy" in json.loads(vnext.send("GET", "/dbs/db/colls/c").body)
     (listed,) = json.loads(vnext.send("GET", "/dbs/db/colls").body)["DocumentCollections"]
-    assert "uniqueKeyPolicy" not in listed
+    assert "uniqueKeyPolicy" in listed
 
 
 def test_it_says_what_it_is(vnext):

@@ -1,6 +1,7 @@
 """The recorded exchanges, asked of this emulator: strict as the account, and like the container."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,19 +11,26 @@ from cosmos_emulator.messages import Request
 from .raw import signed
 from .recorded import EXCHANGES, SYSTEM
 from .recorded import account as of_the_account
+from .recorded import container as of_the_container
 from .recorded.forms import Error
 
 # What this emulator answers differently, and why.
 ACCOUNT_GAPS = {
     63: "an integer beyond 2^63 keeps its digits in a projection",
     **dict.fromkeys((158, 160), "no JavaScript here: functions and procedures are not run"),
+    115: "the rewritten query leaves out the order of groups, which no range can keep",
     **dict.fromkeys((140, 141), "a property that a patch adds stands before the service's own"),
     **dict.fromkeys(
         (136, 139, 142, 144, 145, 149, 151),
         "a refusal names the container, so that the SDK takes its session token",
     ),
 }
-CONTAINER_GAPS: dict[int, str] = {}
+CONTAINER_GAPS = {
+    38: "the ranges have an etag only for those who ask for changes",
+    114: "the rewritten query: what the container answers to it was not recorded",
+    149: "a broken unique key has the text of an existing id",
+    164: "offers have headers",
+}
 WITHIN = 0.1  # of a recorded charge
 
 
@@ -62,6 +70,23 @@ LEFT_OUT = {
     "invalid",
     "uncharged",
     "throttled",
+}
+
+
+CONTAINER_HEADERS = {
+    "bare": set(),
+    "catalog": {CHARGE, TOKEN, RANGE},
+    "listed": {CHARGE, TOKEN, RANGE, COUNT},
+    "ranges": {CHARGE, TOKEN, RANGE, "etag"},
+    "script": {CHARGE, TOKEN, "etag"},
+    "empty": {CHARGE, TOKEN, COUNT},
+    "item": {CHARGE, *REACHED, RANGE, "etag"},
+    "gone": {CHARGE, *REACHED, RANGE},
+    "refused": {CHARGE, *REACHED, RANGE},
+    "invalid": {CHARGE, *REACHED, RANGE} - {"lsn"},  # left out
+    "page": {CHARGE, TOKEN, RANGE, COUNT},
+    "feed": {CHARGE, TOKEN, RANGE, COUNT, "etag"},
+    "batch": {CHARGE, *REACHED, RANGE},
 }
 
 
@@ -146,6 +171,10 @@ def differences(known, answer):
 
 def said(body):
     """The message of an answer, and whether it stands in a list of errors."""
+    if "errors" in body or "Errors" in body:
+        body = {"message": "Message: " + json.dumps(body)}
+    if "error" in body:
+        return body["error"], False
     text = body.get("message", "").partition("\r\nActivityId: ")[0]
     if not text.startswith("Message: "):
         return text, False
@@ -154,23 +183,42 @@ def said(body):
         return details["Errors"][0], True
     error = details["errors"][0]
     place = error.get("location", {})
+    if "code" not in error:
+        return error["message"], True
     return Error(error["code"], error["message"], place.get("start"), place.get("end")), True
 
 
-def unlike(seen, answer):
-    """What is otherwise than in the recording itself."""
-    body = json.loads(answer.body) if answer.body else {}
-    found = {}
+def of_account(seen, answer):
     headers = COMPARED & answer.headers.keys()
     wanted = ACCOUNT_HEADERS[seen.kind] - (REACHED if seen.kind in LEFT_OUT else set())
     if seen.kind in ("catalog", "listed", "ranges", "invalid"):
         headers -= {RANGE, PATH}
-    if headers != wanted:
-        found["headers"] = headers ^ wanted
+    found = {"headers": headers ^ wanted} if headers != wanted else {}
     if "etag" in headers and not answer.headers["etag"].startswith('"'):
         found["etag"] = answer.headers["etag"]
     if TOKEN in headers and answer.headers[TOKEN] != f"0:-1#{answer.headers['lsn']}":
         found["session token"] = answer.headers[TOKEN]
+    return found
+
+
+def of_container(seen, answer):
+    headers = COMPARED & answer.headers.keys()
+    wanted = CONTAINER_HEADERS[seen.kind]
+    found = {"headers": headers ^ wanted} if headers != wanted else {}
+    quoted = answer.headers.get("etag", "").startswith('"')
+    if quoted != (seen.kind == "script"):
+        found["etag"] = answer.headers["etag"]
+    reached = answer.headers.get("lsn", "0")
+    if TOKEN in headers and answer.headers[TOKEN] != f"0:0#{reached}":
+        found["session token"] = answer.headers[TOKEN]
+    return found
+
+
+def unlike(seen, answer, alike_headers):
+    """What is otherwise than in the recording itself."""
+    body = json.loads(answer.body) if answer.body else {}
+    found = {}
+    found |= alike_headers(seen, answer)
     if seen.charge is not None and answer.charge != pytest.approx(seen.charge, rel=WITHIN):
         found["charge"] = (seen.charge, answer.charge)
     if seen.charges:
@@ -187,7 +235,10 @@ def unlike(seen, answer):
             found["framed"] = framed
     if seen.plan:
         info = json.loads(body["additionalErrorInfo"]) if "additionalErrorInfo" in body else body
-        if list(info["queryInfo"].items()) != list(seen.plan.items()):
+        same = info["queryInfo"] == seen.plan
+        if alike_headers is of_account:
+            same = same and list(info["queryInfo"]) == list(seen.plan)
+        if not same:
             found["plan"] = (seen.plan, info["queryInfo"])
     if seen.order:
         first = body["Documents"][0] if "Documents" in body else body
@@ -197,24 +248,40 @@ def unlike(seen, answer):
     return found
 
 
-def checked(each, known, answer, gaps, seen=None):
+def checked(each, known, answer, gaps, seen, alike_headers):
     if known.status == 0 and seen is None:
         pytest.skip("nothing is known of this answer")
     found = differences(known, answer) if known.status else {}
     if seen is not None:
-        found |= unlike(seen, answer)
+        found |= unlike(seen, answer, alike_headers)
     if each.number in gaps:
         assert found, "it is alike: take it off the list"
     else:
         assert not found
 
 
+def figures(answer_of, seen, gaps):
+    compared = [each.number for each in EXCHANGES if answer_of(each).status or each.number in seen]
+    return f"{len(compared)} | {len(seen)} | {len(compared) - len(gaps)}"
+
+
+def test_the_readme_says_how_many_are_compared_and_alike():
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    sides = {
+        "an account": (lambda each: each.account, of_the_account.SEEN, ACCOUNT_GAPS),
+        "the container": (lambda each: each.container, of_the_container.SEEN, CONTAINER_GAPS),
+    }
+    for name, side in sides.items():
+        assert f"| {name} | {len(EXCHANGES)} | {figures(*side)} |" in text
+
+
 @pytest.mark.parametrize("each", EXCHANGES, ids=lambda each: each.name)
 def test_the_account_answered_so(account, each):
     seen = of_the_account.SEEN.get(each.number)
-    checked(each, each.account, account[each.number], ACCOUNT_GAPS, seen)
+    checked(each, each.account, account[each.number], ACCOUNT_GAPS, seen, of_account)
 
 
 @pytest.mark.parametrize("each", EXCHANGES, ids=lambda each: each.name)
 def test_the_container_answered_so(container, each):
-    checked(each, each.container, container[each.number], CONTAINER_GAPS)
+    seen = of_the_container.SEEN.get(each.number)
+    checked(each, each.container, container[each.number], CONTAINER_GAPS, seen, of_container)
