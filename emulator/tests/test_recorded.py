@@ -27,7 +27,9 @@ ACCOUNT_GAPS = {
 }
 CONTAINER_GAPS = {
     38: "the ranges have an etag only for those who ask for changes",
-    114: "the rewritten query: what the container answers to it was not recorded",
+    **dict.fromkeys(
+        (114, 116), "the rewritten query: what the container answers to it was not recorded"
+    ),
     149: "a broken unique key has the text of an existing id",
     164: "offers have headers",
 }
@@ -240,6 +242,10 @@ def unlike(seen, answer, alike_headers):
             same = same and list(info["queryInfo"]) == list(seen.plan)
         if not same:
             found["plan"] = (seen.plan, info["queryInfo"])
+    if seen.documents:
+        documents = [own(each) for each in body["Documents"]]
+        if documents != list(seen.documents):
+            found["documents"] = (seen.documents, documents)
     if seen.order:
         first = body["Documents"][0] if "Documents" in body else body
         names = tuple(name for name in first if name in seen.order)

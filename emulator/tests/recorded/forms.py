@@ -41,6 +41,7 @@ class Seen:
     plan: dict[str, Any] = field(default_factory=dict)  # the whole queryInfo
     order: tuple[str, ...] = ()  # of the properties of the body, or of its first document
     charges: tuple[float, ...] = ()  # of the operations of a batch
+    documents: tuple[Any, ...] = ()
     framed: bool | None = None  # whether the message stands in a list of errors
 
 
