@@ -1,7 +1,8 @@
 """Where a query that asks one range after the other goes on.
 
-As the service writes it: `{"token":…,"range":{"min":"","max":"FF"}}`. If the range was split
-since, a list of them, one for each new range: all of them go on from there.
+As the service writes it: `{"token":…,"range":{"min":"","max":"FF"}}`, and from the second page on
+a list of them. If the range was split since, it has one for each new range: all of them go on from
+there.
 """
 
 from __future__ import annotations
@@ -43,15 +44,22 @@ def read(text: str | None, ranges: tuple[Range, ...] | None) -> list[Step]:
     ]
 
 
-def after(steps: Sequence[Step], token: str | None, ranges: tuple[Range, ...] | None) -> str | None:
-    """The continuation after a page of the first step that ended at `token`, None: with it."""
+def after(
+    steps: Sequence[Step],
+    token: str | None,
+    ranges: tuple[Range, ...] | None,
+    *,
+    continued: bool,
+) -> str | None:
+    """The continuation after a page of the first step that ended at `token`, None: with it.
+    `continued`: it was not the first page."""
     first, *rest = steps
     if token is not None:
-        return _text([Step(token, first.low, first.high), *rest])
+        return _text([Step(token, first.low, first.high), *rest], continued)
     if not rest and ranges is not None:
         rest = [Step(None, found.low, found.high) for found in ranges if found.low >= first.high]
         rest = rest[:1]
-    return _text(rest) if rest else None
+    return _text(rest, continued) if rest else None
 
 
 def _parts(value: Any) -> list[Any]:
@@ -70,6 +78,6 @@ def _step(part: Any) -> Step:
     return Step(token, low, high)
 
 
-def _text(steps: Sequence[Step]) -> str:
+def _text(steps: Sequence[Step], continued: bool) -> str:
     parts = [{"token": step.token, "range": {"min": step.low, "max": step.high}} for step in steps]
-    return dumps(parts[0] if len(parts) == 1 else parts)
+    return dumps(parts if continued or len(parts) > 1 else parts[0])

@@ -126,7 +126,8 @@ class QueryRoutes:
         }
         continuation = page.continuation
         if steps is not None:
-            continuation = continuations.after(steps, continuation, ranges)
+            continued = "x-ms-continuation" in request.headers
+            continuation = continuations.after(steps, continuation, ranges, continued=continued)
         if continuation:
             headers["x-ms-continuation"] = continuation
         query_text, text = text, _answer(container, page)

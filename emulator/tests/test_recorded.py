@@ -281,6 +281,14 @@ def test_the_readme_says_how_many_are_compared_and_alike():
         assert f"| {name} | {len(EXCHANGES)} | {figures(*side)} |" in text
 
 
+def test_a_continuation_is_an_object_and_from_the_second_page_on_a_list_of_them(account):
+    first, second = (json.loads(account[n].headers["x-ms-continuation"]) for n in (96, 97))
+    for part in (first, *second):
+        assert list(part) == ["token", "range"]
+        assert part["range"] == {"min": "", "max": "FF"}
+    assert len(second) == 1
+
+
 @pytest.mark.parametrize("each", EXCHANGES, ids=lambda each: each.name)
 def test_the_account_answered_so(account, each):
     seen = of_the_account.SEEN.get(each.number)
