@@ -71,7 +71,7 @@ class Container:
     ) -> None:
         self._proxy = proxy
         self._key_field = partition_key.removeprefix("/")
-        self._sender = Sender(proxy.id, observer, clock)
+        self._sender = Sender(proxy, observer, clock)
         self.name = proxy.id
 
     async def learn_resource_id(self) -> None:

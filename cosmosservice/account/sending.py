@@ -19,11 +19,15 @@ from cosmosservice.errors import UnavailableError
 from cosmosservice.hosting.deadline import answered, remaining, time_for_attempt
 
 if TYPE_CHECKING:
+    from azure.cosmos.aio import ContainerProxy
+
     from cosmosservice.account.server_clock import ServerClock
 
 logger = logging.getLogger("cosmosservice")
 
 _CHARGE = "x-ms-request-charge"
+_SESSION_TOKEN = "x-ms-session-token"
+_CONTAINER = "x-ms-alt-content-path"
 _THROTTLED = 429
 _READS = ("read", "query", "change feed")
 
@@ -31,8 +35,9 @@ _READS = ("read", "query", "change feed")
 class Sender:
     """Sends the requests to one container."""
 
-    def __init__(self, container: str, observer: Observer, clock: ServerClock) -> None:
-        self._container = container
+    def __init__(self, proxy: ContainerProxy, observer: Observer, clock: ServerClock) -> None:
+        self._proxy = proxy
+        self._container = proxy.id
         self._observer = observer
         self._clock = clock
 
@@ -80,6 +85,7 @@ class Sender:
             del answers[:-1]  # they are counted
             if failure.status is not None:
                 answered()
+                self._keep_token(failure.headers)
             if not failure.transient or last or not remaining():
                 break
             logger.info(
@@ -94,6 +100,15 @@ class Sender:
         # authorization header, and must not travel along as a context.
         what = f"the {request} in container {self._container!r}"
         raise failure.translated(what, maybe_stored=maybe_stored)
+
+    def _keep_token(self, headers: Mapping[str, str]) -> None:
+        """A refusal has the newest session token, but does not name its container, so the SDK does
+        not keep it: without this, a probe would not be a read barrier."""
+        connection = self._proxy.client_connection
+        session: Any = connection.session  # its methods have no types
+        if session and _SESSION_TOKEN in headers and _CONTAINER not in headers:
+            named = {**headers, _CONTAINER: self._proxy.container_link}
+            session.update_session(connection, {}, named)
 
     def _observe(
         self, request: str, answers: list[int], headers: Mapping[str, str], seconds: float

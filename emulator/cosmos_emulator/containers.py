@@ -111,6 +111,20 @@ class Container:
     ) -> dict[str, str]:
         """Headers that tell the SDK how far it has read the container, or the requested part.
         `lsns` is by range, for those that have not reached `lsn`."""
+        return {
+            **self.reached_headers(lsn, key, epk_range, lsns),
+            "x-ms-alt-content-path": self.link,
+            "x-ms-content-path": self.rid,
+        }
+
+    def reached_headers(
+        self,
+        lsn: int,
+        key: str | None = None,
+        epk_range: tuple[str, str] | None = None,
+        lsns: dict[str, int] | None = None,
+    ) -> dict[str, str]:
+        """Without the name of the container, as refusals are: the SDK ignores their token."""
         ranges = self.ranges_of(key, epk_range)
         if lsns is None:
             token = ",".join([f"{found.id}:-1#{lsn}" for found in ranges])
@@ -118,8 +132,6 @@ class Container:
             token = ",".join([f"{found.id}:-1#{lsns.get(found.id, lsn)}" for found in ranges])
         return {
             "x-ms-session-token": token,
-            "x-ms-alt-content-path": self.link,
-            "x-ms-content-path": self.rid,
             "x-ms-documentdb-partitionkeyrangeid": ranges[0].id,
             "lsn": str(lsn),
         }

@@ -93,8 +93,11 @@ class ItemRoutes:
                 item_id = items.resolve(request.segments[3], name)
                 try:
                     outcome = items.read(key, item_id, request.headers.get("if-none-match"))
-                except (NotModified, NotFound) as error:
-                    error.headers.update(snapshot.headers(container))
+                except NotModified as same:
+                    same.headers.update(snapshot.headers(container))
+                    raise
+                except NotFound as refused:
+                    refused.headers.update(snapshot.headers_of_refusal(container))
                     raise
             return _answer(request, outcome, snapshot.headers(container))
         check_size(request.body)
@@ -265,7 +268,7 @@ class ItemRoutes:
                 if addressed is not None:
                     container, key = addressed
                     lsn = self._catalog.lsn(container)
-                    refused.headers.update(container.session_headers(lsn, key))
+                    refused.headers.update(container.reached_headers(lsn, key))
                 raise
 
     def _container(self, request: Request) -> Container:

@@ -32,6 +32,9 @@ class Snapshot:
     def headers(self, container: Container) -> dict[str, str]:
         return container.session_headers(self.lsn, self.key, self.epk_range, self.lsns)
 
+    def headers_of_refusal(self, container: Container) -> dict[str, str]:
+        return container.reached_headers(self.lsn, self.key, self.epk_range, self.lsns)
+
 
 class Snapshots:
     """Chooses what each read sees."""

@@ -20,10 +20,6 @@ ACCOUNT_GAPS = {
     **dict.fromkeys((158, 160), "no JavaScript here: functions and procedures are not run"),
     115: "the rewritten query leaves out the order of groups, which no range can keep",
     **dict.fromkeys((140, 141), "a property that a patch adds stands before the service's own"),
-    **dict.fromkeys(
-        (136, 139, 142, 144, 145, 149, 151),
-        "a refusal names the container, so that the SDK takes its session token",
-    ),
 }
 CONTAINER_GAPS = {
     38: "the ranges have an etag only for those who ask for changes",

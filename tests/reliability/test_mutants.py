@@ -11,6 +11,7 @@ import pytest
 
 from cosmosservice.account import server_clock
 from cosmosservice.account.container import Container
+from cosmosservice.account.sending import Sender
 from cosmosservice.account.server_clock import ServerClock
 from cosmosservice.errors import CosmosServiceError
 from cosmosservice.sessions.administration import Administration
@@ -107,6 +108,10 @@ def no_memory(*_: Any) -> None:
 async def no_probe(*_: Any) -> bool:
     """What a read does not show is considered lost."""
     return True
+
+
+def no_tokens(*_: Any) -> None:
+    """The session token of a refusal is left, as the SDK does."""
 
 
 def no_gaps(*_: Any) -> list[int]:
@@ -264,6 +269,7 @@ MUTANTS = [
     ),
     (LogView, "extend", no_memory, clocks.test_an_event_that_is_delivered_again_is_stored_once),
     # Lag.
+    (Sender, "_keep_token", no_tokens, worlds(lag.test_an_export_is_complete)),
     (EventLog, "_are_lost", no_probe, worlds(lag.test_a_get_shows_what_the_session_had)),
     (
         "cosmosservice.sessions.store.event_log",
