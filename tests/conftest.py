@@ -25,7 +25,7 @@ from hypothesis import settings
 
 from cosmos_emulator import Emulator
 from cosmos_emulator.serving import serving
-from tests.support.cosmos import Cosmos, Endpoint, embedded, outside
+from tests.support.cosmos import Cosmos, Endpoint, embedded, forget_settings, outside
 from tests.support.endpoint_run import EndpointRun
 from tests.support.figures import record
 from tests.support.raw import Raw
@@ -60,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "claims(*names): run only on the stores that claim all of these"
     )
     config.addinivalue_line("markers", "needs(*names): run only on a store that has all of these")
+    forget_settings()
     if (endpoint := Endpoint.from_environment()) is not None:
         config.pluginmanager.register(EndpointRun(endpoint, config))
 

@@ -64,8 +64,9 @@ def selftest(
     settings = Settings.given(uri=uri, endpoint=endpoint, database=None if in_place else "selftest")
     if settings.key is None and settings.embedded_path is None and not in_place:
         raise UsageProblem(
-            "Entra ID may not create a scratch database. Run it with --in-place: under new names in"
-            " the configured database, and everything is erased at the end."
+            "There is no COSMOSDB_KEY, and Entra ID may not create a scratch database. Set the key,"
+            " or run it with --in-place: under new names in the configured database, and everything"
+            " is erased at the end."
         )
     if not _is_local(settings) and not yes:
         click.confirm(

@@ -87,6 +87,7 @@ async def test_zero_is_before_the_first_event_of_a_session_that_was_created_agai
         await service.get_session_at(**THIS, at=1)
 
 
+@pytest.mark.needs("charges")
 @pytest.mark.parametrize("at", [1, 2])
 async def test_what_follows_an_early_revision_is_not_read(open_service, service, session, at):
     for _ in range(6):

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from tests.support.endpoints import run, with_tests
+from tests.support.endpoints import INTERRUPTED, run, with_tests
 
 COMPOSE = Path(__file__).parents[2] / "emulator" / "compose.yaml"
 ENDPOINT = "http://127.0.0.1:8081"
@@ -42,6 +42,8 @@ def main() -> int:
     except subprocess.CalledProcessError:
         print("Docker could not start the container: see above.", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
     finally:
         subprocess.run([*compose, "down", "--volumes"], check=False)
 

@@ -14,14 +14,17 @@ import contextlib
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 from urllib.parse import urlsplit
 
 from azure.cosmos import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosHttpResponseError, CosmosResourceNotFoundError
+from dotenv import dotenv_values, find_dotenv
 
 from cosmos_emulator.auth import EMULATOR_KEY
 from cosmos_emulator.serving import serving
@@ -99,8 +102,15 @@ class Endpoint:
     def local(self) -> bool:
         return urlsplit(self.url).hostname in ("localhost", "127.0.0.1", "::1")
 
-    def client(self) -> CosmosClient:
-        return CosmosClient(self.url, self.key, enable_endpoint_discovery=not self.local)
+    @contextlib.contextmanager
+    def client(self) -> Iterator[CosmosClient]:
+        with CosmosClient(self.url, self.key, enable_endpoint_discovery=not self.local) as client:
+            try:
+                yield client
+            finally:  # what it still checks in the background would fail, and log a traceback
+                manager = client.client_connection._global_endpoint_manager
+                if manager._refresh_thread is not None:
+                    manager._refresh_thread.join(timeout=10)
 
     def create_database(self, name: str) -> None:
         """On Azure it is one database with throughput for all its containers: the cheapest that
@@ -119,6 +129,16 @@ class Endpoint:
             client.delete_database(name)
 
 
+def forget_settings() -> None:
+    """Takes COSMOSDB_* out of the environment of the tests, which name their stores themselves. An
+    empty variable stands for one that a `.env` sets, here or in a folder above."""
+    for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
+        del os.environ[name]
+    for name in dotenv_values(find_dotenv(usecwd=True)):
+        if name.startswith("COSMOSDB_"):
+            os.environ[name] = ""
+
+
 def new_database() -> str:
     return f"cosmosservice-test-{uuid.uuid4().hex[:12]}"
 
@@ -129,7 +149,7 @@ class Cosmos:
 
     like: str
     connection: Mapping[str, Any]  # arguments of services: the account and the database
-    client: Callable[[], CosmosClient]
+    client: Callable[[], AbstractContextManager[CosmosClient]]
     database: str = "adk"
     names: Mapping[str, str] = field(default_factory=lambda: dict(CONTAINERS))
     emulator: Emulator | None = None
@@ -171,10 +191,23 @@ class Cosmos:
         return self._keep(CosmosAccount(_settings=settings, **given | options))
 
     def _open(self, make: Callable[..., Any], options: dict[str, Any], *kinds: str) -> Any:
-        if "account" not in options:
-            names = {f"{kind}_container": self.names[f"{kind}_container"] for kind in kinds}
-            options = {**self.connection, **names, **options}
-        return self._keep(make(**options))
+        if "account" in options:
+            return self._keep(make(**options))
+        names = {f"{kind}_container": self.names[f"{kind}_container"] for kind in kinds}
+        with self._others_named(kinds):
+            return self._keep(make(**self.connection | names | options))
+
+    @contextlib.contextmanager
+    def _others_named(self, kinds: Collection[str]) -> Iterator[None]:
+        """The containers of the services that are not made too: a session service finds there what
+        it erases, and must not look into those of other tests."""
+        others = {
+            f"COSMOSDB_{setting.upper()}": name
+            for setting, name in self.names.items()
+            if setting.removesuffix("_container") not in kinds and name != CONTAINERS[setting]
+        }
+        with mock.patch.dict(os.environ, others):
+            yield
 
     def _keep(self, opened: Any) -> Any:
         self._opened.append(opened)

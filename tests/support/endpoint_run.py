@@ -26,8 +26,6 @@ class EndpointRun:
         self._created = False
 
     def pytest_sessionstart(self) -> None:
-        for name in [name for name in os.environ if name.startswith("COSMOSDB_")]:
-            del os.environ[name]
         share_session_tokens()
         if not self._leads or self._config.option.collectonly:
             return

@@ -8,8 +8,11 @@ import pathlib
 
 import pytest
 from azure.cosmos.aio import ContainerProxy
+from google.genai import types
 
 import cosmosservice
+from cosmosservice.artifacts import bodies, collecting, sweeping, versions
+from cosmosservice.memory import queries as memory_queries
 from cosmosservice.sessions.store import queries
 from tests.support.adk import event
 
@@ -115,9 +118,14 @@ HOSTILE = "x' OR '1'='1' --\"; @app"
 
 
 async def test_what_is_sent_is_the_text_of_the_source_and_values_travel_as_parameters(
-    open_service, monkeypatch
+    cosmos, open_service, monkeypatch
 ):
-    known = {value for value in vars(queries).values() if isinstance(value, str)}
+    known = {
+        value
+        for module in (queries, memory_queries, bodies, collecting, sweeping, versions)
+        for value in vars(module).values()
+        if isinstance(value, str)
+    }
     sent = {}
     query_items = ContainerProxy.query_items
 
@@ -126,13 +134,18 @@ async def test_what_is_sent_is_the_text_of_the_source_and_values_travel_as_param
         return query_items(self, query, parameters=parameters, **options)
 
     monkeypatch.setattr(ContainerProxy, "query_items", listen)
-    service = open_service(ttl=3600)
+    account = cosmos.account()
+    memory, artifacts = cosmos.memory(account=account), cosmos.artifacts(account=account)
+    service = open_service(account=account, ttl=3600)
     who = {"app_name": HOSTILE, "user_id": HOSTILE}
     this = who | {"session_id": HOSTILE}
     session = await service.create_session(**this, state={HOSTILE: HOSTILE})
     for _ in range(3):
         await service.append_event(session, event(HOSTILE, delta={HOSTILE: HOSTILE}))
-    fresh = open_service()
+    await memory.add_session_to_memory(session)
+    file = types.Part(text=HOSTILE)
+    await artifacts.save_artifact(**this, filename=HOSTILE, artifact=file)
+    fresh = open_service(account=cosmos.account())
     assert len((await fresh.get_session(**this)).events) == 3
     page = await fresh.list_sessions_page(**who, limit=1)
     await fresh.list_sessions_page(**who, limit=1, continuation=page.continuation)
@@ -144,8 +157,8 @@ async def test_what_is_sent_is_the_text_of_the_source_and_values_travel_as_param
     await fresh.delete_session(**this)
     await fresh.purge_deleted(older_than=datetime.timedelta(0), app_name=HOSTILE)
     await fresh.purge_user(**who)
-    assert len(sent) >= 8
+    assert len(sent) >= 12
     assert sent.keys() <= known
     for text, names in sent.items():
-        assert names
+        assert names or "@" not in text
         assert all(name in text for name in names)
