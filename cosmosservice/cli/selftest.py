@@ -116,7 +116,9 @@ async def _test(scratch: Scratch, *, keep: bool, as_json: bool) -> bool:
         out.print(f"\nAll {len(found)} promises were kept.")
     else:
         broken = sum(not each.kept for each in found)
-        out.print(f"\n{broken} of {len(found)} promises were not kept: see above.")
+        out.print(
+            f"\n{broken} of {len(found)} promises were not kept, or could not be tried: see above."
+        )
     return kept
 
 

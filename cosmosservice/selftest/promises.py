@@ -15,6 +15,7 @@ from google.adk.events import Event, EventActions
 from google.adk.sessions import Session
 from google.genai import types
 
+from cosmosservice import errors
 from cosmosservice.errors import SessionNotFoundError, StaleSessionError, StorageError
 from cosmosservice.selftest.scratch import Client, Scratch
 
@@ -74,20 +75,23 @@ async def events_of_processes(scratch: Scratch, one: Client, other: Client) -> s
     async def acknowledged(number: int, writer: asyncio.subprocess.Process) -> list[str]:
         assert writer.stdin is not None
         assert writer.stdout is not None
+        assert writer.stderr is not None
+        complaint = asyncio.create_task(writer.stderr.read())
         work = where | {"author": f"writer{number}", "count": EVENTS}
         writer.stdin.write(json.dumps(work).encode() + b"\n")
         await writer.stdin.drain()
         ready = await writer.stdout.readline()
         await loaded_by_all.wait()
-        expect(ready != b"", "a writing process failed")
+        if not ready:
+            raise _reported(await complaint)
         writer.stdin.write(b"\n")
         ids = []
         while line := await writer.stdout.readline():
             ids.append(line.decode().strip())
             if number == 0 and len(ids) == EVENTS // 2:
                 writer.kill()
-        await writer.wait()
-        expect(number == 0 or writer.returncode == 0, "a writing process failed")
+        if await writer.wait() and number > 0:
+            raise _reported(await complaint)
         return ids
 
     try:
@@ -111,6 +115,16 @@ async def events_of_processes(scratch: Scratch, one: Client, other: Client) -> s
     return f"{WRITERS} processes, one killed: {len(ids)} acknowledged events, each there once"
 
 
+def _reported(complaint: bytes) -> Exception:
+    """Why a writing process failed, from the last line that it wrote."""
+    last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+    name, _, text = last.partition(": ")
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type) and issubclass(kind, StorageError):
+        return kind(f"in a writing process, {text}")
+    return Broken(f"a writing process failed: {last}")
+
+
 async def one_of_two(scratch: Scratch, one: Client, other: Client) -> str:
     """G2, G5: of two appends that expect the same version, one is refused without a trace."""
     where = scratch.session("race")
@@ -123,6 +137,9 @@ async def one_of_two(scratch: Scratch, one: Client, other: Client) -> str:
         return_exceptions=True,
     )
     refused = [each for each in results if isinstance(each, StaleSessionError)]
+    for each in results:
+        if isinstance(each, Exception) and each not in refused:
+            raise each
     expect(len(refused) == 1, "of two appends to one version not exactly one was refused")
     await one.sessions.catch_up()
     expect(len((await loaded(one, where)).events) == 1, "a refused append left a trace")
@@ -244,9 +261,12 @@ async def repaired(scratch: Scratch, one: Client, other: Client) -> str:
             await one.sessions.append_event(session, said(f"event {number}", number=number))
 
     writing = asyncio.create_task(append())
-    while not writing.done():
-        report = await other.sessions.repair_session(**where)
-        expect(report.healthy, f"a repair reported damage where there is none: {report}")
+    try:
+        while not writing.done():
+            report = await other.sessions.repair_session(**where)
+            expect(report.healthy, f"a repair reported damage where there is none: {report}")
+    finally:
+        await asyncio.gather(writing, return_exceptions=True)
     await writing
     seen = await loaded(one, where)
     expect(len(seen.events) == 10 and seen.state["number"] == 9, "a repair lost an event")
@@ -260,7 +280,8 @@ async def erased(scratch: Scratch, one: Client, other: Client) -> str:
         report = await one.sessions.purge_user(
             app_name=scratch.mark, user_id=user, include_state=True
         )
-        expect(not report.failed, "a purge reports that something is left")
+        for each in report.failed:
+            raise Broken(f"a purge reports that something is left: {each.reason}")
     left = [each for each in await scratch.documents() if _has_content(each)]
     expect(not left, f"{len(left)} documents of an erased user still have content")
     return f"{before} documents with events, state, memories and files: no content is left"

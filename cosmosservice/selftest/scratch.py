@@ -20,6 +20,7 @@ from cosmosservice.containers import CONTAINERS
 from cosmosservice.cosmos_artifact_service import CosmosArtifactService
 from cosmosservice.cosmos_memory_service import CosmosMemoryService
 from cosmosservice.cosmos_session_service import CosmosSessionService
+from cosmosservice.errors import AuthenticationError
 from cosmosservice.memory.documents import Owner
 from cosmosservice.sessions.store.keys import StateKey
 
@@ -53,6 +54,7 @@ class Scratch:
         self.mark = f"selftest-{secrets.token_hex(6)}"
         self.in_place = in_place
         self._sessions: set[str] = set()
+        self._made_none = False
         self.folder: tempfile.TemporaryDirectory[str] | None = None
         update: dict[str, Any] = {} if in_place else {"database": self.mark}
         if settings.embedded_path == ":memory:":  # several processes must see it
@@ -103,8 +105,12 @@ class Scratch:
         """Creates the database, unless it is there or costs nothing."""
         if self.in_place or self.settings.embedded_path is not None:
             return
-        async with self._connection() as connection:
-            await connection.create_shared_database(THROUGHPUT)
+        try:
+            async with self._connection() as connection:
+                await connection.create_shared_database(THROUGHPUT)
+        except AuthenticationError:
+            self._made_none = True
+            raise
 
     async def documents(self) -> list[dict[str, Any]]:
         """Everything in the four containers that mentions the names of this run. In a database
@@ -146,7 +152,7 @@ class Scratch:
                     await client.sessions.purge_user(
                         app_name=self.mark, user_id=user, include_state=True
                     )
-        else:
+        elif not self._made_none:
             async with self._connection() as connection:
                 await connection.drop_database()
         if self.folder is not None:

@@ -1,8 +1,8 @@
 """A process that appends events to a session: python -m cosmosservice.selftest.writer
 
 Reads one line of JSON (app_name, user_id, session_id, author, count), loads the session, and prints
-"ready". After another line it begins, and prints the id of every event that was acknowledged.
-Another process may kill it at any moment.
+"ready". After another line it begins, and prints the id of every event that was acknowledged. The
+last line on stderr says why it failed. Another process may kill it at any moment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from google.adk.events import Event, EventActions
 
 from cosmosservice.cosmos_session_service import CosmosSessionService
-from cosmosservice.errors import StaleSessionError
+from cosmosservice.errors import StaleSessionError, StorageError
 
 
 async def write(work: dict[str, Any]) -> None:
@@ -39,4 +39,7 @@ async def write(work: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(write(json.loads(sys.stdin.readline())))
+    try:
+        asyncio.run(write(json.loads(sys.stdin.readline())))
+    except StorageError as error:
+        sys.exit(f"{type(error).__name__}: {error}")

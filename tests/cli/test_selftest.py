@@ -1,5 +1,6 @@
 """`cosmosservice selftest`: what is promised is tried on the user's own store."""
 
+import gc
 import json
 import re
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cosmos_emulator import Emulator
+from cosmos_emulator.auth import EMULATOR_KEY
+from cosmos_emulator.serving import serving
 from cosmosservice.account.connection import Connection
 from cosmosservice.account.options import ConnectionOptions
 from cosmosservice.account.settings import Settings
@@ -54,6 +57,67 @@ def test_a_promise_that_is_not_kept_is_told_and_fails(command, tmp_path, monkeyp
     assert "KeyError: 'etag'" in done.out
     assert done.out.count("Keep no data in this store") == 2
     assert "2 of 3 promises were not kept" in done.out
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """An emulator over HTTP whose faults a test may set, and its address."""
+    monkeypatch.setenv("COSMOSDB_KEY", EMULATOR_KEY)
+    monkeypatch.delenv("COSMOSDB_DATABASE", raising=False)
+    with Emulator() as emulator, serving(emulator) as url:
+        yield emulator, url
+
+
+def choose(monkeypatch, *names):
+    chosen = [each for each in PROMISES if each[0] in names]
+    monkeypatch.setattr("cosmosservice.selftest.run.PROMISES", chosen)
+
+
+@pytest.mark.parametrize("promise", ["G1 G3 G8", "G2 G5", "G13"])
+def test_a_store_that_refuses_writes_is_not_said_to_break_a_promise(
+    command, monkeypatch, served, caplog, promise
+):
+    emulator, url = served
+    choose(monkeypatch, "access", promise)
+    emulator.faults.fail(
+        403,
+        operation="create",
+        container="events",
+        where=lambda request: "access" not in request.partition_key,
+        times=None,
+    )
+    done = command("selftest", "--endpoint", url)
+    assert done.code == 1
+    assert re.search(f"✗ {promise}.*AuthenticationError: ", done.out, re.S)
+    assert "Run `cosmosservice doctor`" in done.out
+    assert "Keep no data" not in done.out
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+    with raw_client(emulator) as client:
+        assert list(client.list_databases()) == []
+
+
+def test_what_a_purge_could_not_erase_is_told_with_the_reason(command, monkeypatch, served):
+    emulator, url = served
+    choose(monkeypatch, "access", "G12")
+    emulator.faults.fail(
+        500,
+        operation="replace",
+        container="events",
+        where=lambda request: "access" in request.partition_key,
+        times=None,
+    )
+    done = command("selftest", "--endpoint", url)
+    assert re.search(r"a purge reports that something is left:.*answer 500", done.out)
+
+
+def test_a_database_that_could_not_be_created_need_not_be_removed(command, served):
+    emulator, url = served
+    emulator.faults.fail(403, resource="dbs", times=None)
+    done = command("selftest", "--endpoint", url)
+    assert done.code == 1
+    assert "AuthenticationError: " in done.out
+    assert "Not removed" not in done.err
 
 
 def test_in_place_nothing_of_others_is_erased(command, conversation, monkeypatch):
