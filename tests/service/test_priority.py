@@ -1,10 +1,13 @@
-"""What nobody waits for is sent with a low priority, and what a turn waits for is not."""
+"""Priority, throughput buckets and hedging, as they go out on the wire."""
 
+import json
 from collections import defaultdict
 
 import pytest
 from click.testing import CliRunner
 
+from cosmos_emulator import gateway
+from cosmos_emulator.serving import serving
 from cosmosservice import CosmosSessionService
 from cosmosservice.account import charges, connection
 from cosmosservice.cli.commands import cli
@@ -62,3 +65,50 @@ async def test_a_throughput_bucket_is_named_in_every_request(emulator, monkeypat
         await service.append_event(session, event("hello"))
         await service.get_session(**WHO)
     assert buckets == {"2"}
+
+
+async def test_a_slow_read_is_sent_to_the_next_region_too(emulator, monkeypatch):
+    """With two addresses of one emulator as two regions; the first one never answers a read."""
+    sent = []
+
+    def note_sent(request):
+        charges.note_sent(request)
+        sent.append((request.http_request.method, request.http_request.url))
+
+    monkeypatch.setattr(connection, "note_sent", note_sent)
+    with serving(emulator) as east, serving(emulator) as west:
+        regions = {"East": east, "West": west}
+        described = gateway._account
+
+        def account(endpoint, consistency):
+            answer = described(endpoint, consistency)
+            body = json.loads(answer.body)
+            readable = [
+                {"name": name, "databaseAccountEndpoint": url} for name, url in regions.items()
+            ]
+            body |= {"readableLocations": readable, "writableLocations": readable[:1]}
+            answer.body = json.dumps(body).encode()
+            return answer
+
+        monkeypatch.setattr(gateway, "_account", account)
+        service = CosmosSessionService(
+            endpoint=east,
+            credential=emulator.key,
+            database="adk",
+            preferred_regions=list(regions),
+            client_options={
+                "availability_strategy": {"threshold_ms": 100, "threshold_steps_ms": 50},
+                "enable_endpoint_discovery": True,
+            },
+        )
+        async with service:
+            session = await service.create_session(**WHO)
+            await service.append_event(session, event("hello"))
+            sent.clear()
+            rule = emulator.faults.silent(operation="read", resource="docs", when="before", times=1)
+            found = await service.get_session(**WHO)
+    assert rule.hits == 1
+    assert len(found.events) == 1
+    read = [url.partition("/docs/") for method, url in sent if method == "GET"]
+    of_the_session = [url for url, _, document in read if document.startswith("session.")]
+    assert [url.startswith(west) for url in of_the_session].count(True) == 1
