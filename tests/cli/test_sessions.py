@@ -375,6 +375,13 @@ def test_repair_finds_a_sound_store_sound(command, conversation):
     assert "1 session checked." in shown.err
 
 
+def test_repair_names_no_session_that_was_purged(command, conversation):
+    command("sessions", "purge", *FIRST, "--yes")
+    shown = command("sessions", "repair", "--json")
+    assert (shown.code, shown.out) == (0, "")
+    assert shown.err == "0 sessions checked.\n"
+
+
 def test_repair_says_which_event_is_missing(command, conversation):
     async def lose_the_first_event():
         async with CosmosSessionService.embedded("store.db") as service:

@@ -70,6 +70,7 @@ async def test_nothing_else_is_sent_and_every_replace_is_conditional(cosmos, emu
     replaced = [each for each in of_documents if each.method == "PUT"]
     assert replaced
     assert all("If-Match" in each.headers for each in replaced)
+    assert all(each.headers["Prefer"] == "return=minimal" for each in replaced)
     written = [each for each in of_documents if "x-ms-documentdb-isquery" not in each.headers]
     batches = [each for each in written if "x-ms-cosmos-is-batch-request" in each.headers]
     operations = [json.loads(each.data) for each in batches]

@@ -116,7 +116,7 @@ APPS_OF_USER: Final = (  # stubs of purged sessions have nothing of the user
     "SELECT DISTINCT VALUE c.app_name FROM c"
     f" WHERE IS_DEFINED(c.app_name) AND (NOT IS_DEFINED(c.status) OR c.status != '{PURGED}')"
 )
-NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status)"
+NAMES: Final = f"SELECT {_NAMES} FROM c WHERE IS_DEFINED(c.status) AND c.status != '{PURGED}'"
 OF_ID: Final = f"SELECT {_NAMES}, c.status FROM c WHERE c.session_id = @session"
 # Sessions that differ only in their app have the same key in this order.
 _LATEST: Final = (
