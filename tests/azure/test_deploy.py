@@ -5,8 +5,10 @@ import re
 import shlex
 from pathlib import Path
 
+import pycep
 import pytest
 import yaml
+from lark.exceptions import ParseError
 
 from cosmosservice.account.settings import Settings
 from cosmosservice.cli import provision
@@ -23,6 +25,23 @@ SETTINGS = Settings(
     session_container="chats",
     conversation_container="turns",
 )
+
+
+TEMPLATES = {path.name: path.read_text() for path in sorted((ROOT / "deploy").glob("*.bicep"))}
+TEMPLATES["printed"] = provision.bicep(SETTINGS)
+TEMPLATES["printed, with vectors"] = provision.bicep(SETTINGS, vectors=768)
+
+
+@pytest.mark.parametrize("text", TEMPLATES.values(), ids=TEMPLATES)
+def test_bicep_keeps_to_its_grammar(text):
+    """The workflow compiles the templates; here there is only a parser."""
+    assert pycep.BicepParser().parse(text=text)["resources"] or "module" in text
+
+
+@pytest.mark.parametrize("at", ["\nparam ", " = {\n", "\n}\n"])
+def test_the_grammar_refuses_what_is_no_bicep(at):
+    with pytest.raises(ParseError):
+        pycep.BicepParser().parse(text=MAIN.replace(at, " ", 1))
 
 
 def test_containers_json_is_what_the_code_creates():
