@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 try:
     import aiohttp
-    import requests
-    import urllib3
     from azure.core.exceptions import (
         IncompleteReadError,
         ServiceRequestError,
@@ -82,6 +80,9 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
             response = self._emulator.exchange(_incoming(request))
         except ConnectionDropped:
             # What azure-core's requests transport raises when a server closes the connection.
+            import requests  # only where something fails: it takes a moment to import
+            import urllib3
+
             cause = urllib3.exceptions.ProtocolError("Connection aborted.")
             error = requests.exceptions.ConnectionError(cause)
             raise ServiceResponseError(error, error=error) from error
@@ -97,6 +98,8 @@ class EmulatorTransport(HttpTransport[HttpRequest, HttpResponse]):
 
     def _endure(self, flaw: Flaw, options: dict[str, Any]) -> None:
         """Behaves like azure-core's requests transport when no answer comes."""
+        import requests
+
         if flaw.kind == "cut":
             cut = requests.exceptions.ChunkedEncodingError("Connection broken: IncompleteRead")
             raise IncompleteReadError(cut, error=cut) from cut
