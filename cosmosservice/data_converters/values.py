@@ -193,6 +193,8 @@ def decoder() -> Child:
 
 def decode_state(document: Mapping[str, Any]) -> dict[str, Any]:
     """The state of a document; shares nothing with it."""
+    if not document:
+        return {}
     decode = decoder()
     return {decode_state_key(key): decode(body) for key, body in document.items()}
 

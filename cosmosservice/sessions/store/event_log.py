@@ -125,11 +125,12 @@ class EventLog:
         while True:
             count = parameters["count"] = newest - len(records)
             found = await self.container.query(NEWEST_RECORDS, parameters, key.session_id)
+            ids = [document["id"] for document in found]
             records = of_incarnation(await self.records(key, found), incarnation)[::-1] + records
-            if len(records) == newest or len(found) < count:
+            if len(records) == newest or len(ids) < count:
                 return records
             # Records of other incarnations were among them, so that some are still missing.
-            parameters["last"] = found[-1]["id"]
+            parameters["last"] = ids[-1]
 
     async def read_whole(
         self, key: SessionKey, incarnation: str, plan: Plan, given: list[Record] | None = None
@@ -203,7 +204,8 @@ class EventLog:
         return await self.container.probe(key.event_id(seq, incarnation), key.session_id)
 
     async def records(self, key: SessionKey, documents: list[Document]) -> list[Record]:
-        """The records in these documents."""
+        """The records in these documents, which are taken out of the list: each is freed as soon
+        as its record is made, so that the next record takes its place in memory."""
         numbered = []
         for document in documents:
             matched = LOG_ID.fullmatch(str(document.get("id", "")))
@@ -222,8 +224,16 @@ class EventLog:
             wanted = [Body(incarnation, document["chunks"]) for document, _, incarnation in large]
             found = await self._bodies.read(key, wanted)
             bodies = {each[0]["id"]: body for each, body in zip(large, found, strict=True)}
+            large.clear()
+        documents.clear()
+        numbered.reverse()
+        records = []
         with collector_held_off():
-            return [self._record(key, *each, bodies.get(each[0]["id"])) for each in numbered]
+            while numbered:
+                document, seq, incarnation = numbered.pop()
+                body = bodies.get(document["id"])
+                records.append(self._record(key, document, seq, incarnation, body))
+        return records
 
     def _record(
         self,

@@ -45,7 +45,6 @@ class SessionDocument:
 
     __slots__ = (
         "_wire_bytes", "body", "etag", "first_seq", "key", "loading", "revision", "state", "status",
-        "usage",
     )  # fmt: skip
 
     def __init__(self, key: SessionKey, body: Document, etag: str) -> None:
@@ -60,7 +59,6 @@ class SessionDocument:
         has_state = isinstance(body.get("state"), dict)
         self.revision = self._int("revision", start) if has_state else start
         self.state = State.of(body)
-        self.usage = Usage.of(body.get("usage")) if self.revision > start else Usage()
         self.loading = Loading.of(body, self.first_seq)
 
     @property
@@ -73,6 +71,10 @@ class SessionDocument:
         if not self._wire_bytes:
             self._wire_bytes = wire_size(to_json(self.body))
         return self._wire_bytes
+
+    @property
+    def usage(self) -> Usage:
+        return Usage.of(self.body.get("usage")) if self.revision >= self.first_seq else Usage()
 
     @property
     def damaged(self) -> bool:
