@@ -133,7 +133,7 @@ async def get_recent(stand: Stand) -> Result:
     )
     lengths = (100, 1000 if stand.quick else 10_000)
     short, long = (f"{length:,}" for length in lengths)
-    for label in (UNSEEN, POSTGRES, REDIS):
+    for label in (UNSEEN, UNSEEN_BLOCK, POSTGRES, REDIS):
         time, _ = await growth(stand, result, label, lengths, recent=50)
         if label == UNSEEN:
             result.targets = [

@@ -6,7 +6,7 @@ from benchmarks.cosmos import Cosmos
 from benchmarks.lanes import lists, pages
 from benchmarks.measure import Effort, Lane, compare
 from benchmarks.results import Result, Target, ms, ratio
-from benchmarks.stand import BLOCK, OURS, POSTGRES, SQLITE, Stand
+from benchmarks.stand import BLOCK, IN_MEMORY, OURS, POSTGRES, SQLITE, Stand
 
 
 def user(label: str, count: int) -> str:
@@ -23,7 +23,7 @@ async def list_sessions(stand: Stand) -> Result:
         ["", "× ours", "time"],
     )
     lanes: dict[str, Lane] = {}
-    for label in (OURS, BLOCK, POSTGRES, SQLITE):
+    for label in (OURS, BLOCK, POSTGRES, SQLITE, IN_MEMORY):
         peer = await stand.peer(label)
         counts = (few, many) if label == OURS else (many,)
         for count in counts:

@@ -87,6 +87,15 @@ def test_without_the_sdk_a_transport_says_what_to_install(unpacked, way):
     assert "pip install 'cosmos-emulator[azure]'" in done.stderr.splitlines()[-1]
 
 
+def test_an_asynchronous_client_needs_no_requests(unpacked):
+    done = run(
+        unpacked,
+        "from cosmos_emulator import Emulator; print(Emulator().async_transport() is not None)",
+        without=["requests"],
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_without_aiohttp_the_command_says_what_to_install(unpacked):
     done = run(unpacked, "sys.argv[1:] = []; from cosmos_emulator.__main__ import main; main()")
     assert done.returncode == 1
