@@ -22,7 +22,7 @@ from tests.support.adk import event
 from tests.support.figures import record
 from tests.support.histories import History, operations, prompts
 
-HISTORIES = 400
+HISTORIES = 240
 ALL_HISTORIES = 10_000  # of `make prompts`: figures of fewer are not kept
 BLOCKS = 8
 

@@ -11,7 +11,7 @@ from tests.model.suite import FINDINGS, MUTANTS, MUTANTS_OF_LAG, scenario
 QUICK = (
     *("S12", "S12b"),
     *("S1", "S2c", "S2d", "S4b", "S4d", "S5c", "S6a", "S6c", "S6e", "S8", "S8b", "S9b", "S9d"),
-    *("R2", "R2b", "R4", "R6", "R7b", "R9b", "R11", "P6", "P9", "P11", "P11c", "P12"),
+    *("R2", "R2b", "R4", "R6", "R7b", "R9b", "R11", "P6", "P9", "P11", "P12"),
     *("L1", "L2", "L2b", "L2c", "L2d", "L5", "L6", "D1", "D2", "D3", "D3b", "D4"),
     *("C1", "C1b", "C2", "T1", "T2", "T3", "T4"),
     *("E1b", "E1c", "E2b", "E3", "E3b", "E4", "E4b"),

@@ -15,13 +15,14 @@ from tests.reliability.simulation import Killed, simulate
 
 HERE = ("ann", "s")
 TIMES = int(os.environ.get("RELIABILITY_SEEDS", "1"))
-SEEDS = range(12 * TIMES)  # every kind of trouble with every lag
+SEEDS = range(9 * TIMES)  # every kind of trouble with every lag
 # Some worlds lose requests and answers, some kill processes, some do neither.
 TROUBLES = [{}, {"losses": 0.05}, {"losses": 0.03, "kills": 0.03}]
 
 
-# In every other world of each kind, replicas lag by up to this many seconds. A request takes 1 ms.
-LAGS = [0.0, 0.05, 0.0, 8.0]
+# In two of three worlds of each kind, replicas lag by up to this many seconds. A request takes
+# 1 ms.
+LAGS = [0.0, 0.05, 8.0]
 
 
 def world_of(seed: int) -> World:
@@ -113,7 +114,7 @@ def test_when_writers_rebase_all_land_in_one_order_that_all_readers_see(seed):
     simulate(scene, seed)
 
 
-@pytest.mark.parametrize("seed", range(24 * TIMES))
+@pytest.mark.parametrize("seed", range(18 * TIMES))
 def test_deleters_creators_restorers_and_readers_agree_on_what_is_true(seed):
     async def scene() -> None:
         world = world_of(seed)
