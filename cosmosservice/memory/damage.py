@@ -85,7 +85,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and {str}.issuperset(map(type, value))
 
 
 def _is_kind(value: object) -> bool:

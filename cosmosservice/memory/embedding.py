@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from cosmosservice.account.container import Container, Document
@@ -178,22 +178,40 @@ class Vectors:
             return False
         return True
 
-    async def nearest(self, owner: Owner, query: str, chosen: Filter) -> list[Near]:
-        """The memories whose vectors are nearest, the nearest first."""
+    async def vector_of(self, query: str) -> list[float] | None:
+        """None if the embedder failed."""
         try:
             (vector,) = await self._embed([query])
         except EmbedderFailed as failed:
             logger.warning("The embedder failed (%s): this search goes by words alone.", failed)
-            return []
+            return None
+        return vector
+
+    async def nearest(self, owner: Owner, vector: list[float], chosen: Filter) -> list[Near]:
+        """The memories whose vectors are nearest, the nearest first."""
         text = queries.NEAREST
-        parameters: dict[str, Any] = {"vector": vector, "made": self.made}
+        parameters: dict[str, Any] = {}
         if chosen.session_id is not None:
             text = queries.NEAREST_IN_SESSION
             shared = await self.container.query(queries.SHARED, chosen.of_session, owner.key)
-            parameters |= chosen.of_session | {
+            parameters = chosen.of_session | {
                 "shared": strings([each.get("at") for each in shared])
             }
-        found = await self.container.query(text, parameters, owner.key)
+        return await self._compared(owner, text, parameters, vector)
+
+    async def compared(
+        self, owner: Owner, vector: list[float], document_ids: Sequence[str]
+    ) -> list[Near]:
+        """How near these memories are, of which there is at least one."""
+        ids = [documents.vector_id(each) for each in document_ids]
+        text = queries.similarity(queries.slots(len(ids)))
+        return await self._compared(owner, text, queries.filled("v", ids), vector)
+
+    async def _compared(
+        self, owner: Owner, text: str, parameters: Mapping[str, Any], vector: list[float]
+    ) -> list[Near]:
+        every = {**parameters, "vector": vector, "made": self.made}
+        found = await self.container.query(text, every, owner.key)
         return [
             Near(each["of"], each["beside"], each["similarity"])
             for each in found

@@ -15,7 +15,9 @@ CANDIDATES: Final = 250  # memories that one query looks at
 TOGETHER: Final = 100  # memories with several common words
 NEWEST: Final = 20  # memories of an author who is asked for by name
 NEIGHBOURS: Final = 100  # vectors that one query looks at
+COMPARED: Final = 50  # memories found by words whose vectors are compared, too
 MOST_TOKENS: Final = 60
+MOST_COUNTED: Final = 6  # words of one question
 MOST_COMMON: Final = 5  # common words whose combinations one query asks for
 MOST_FORMS: Final = 8  # forms of a common word
 MOST_SHARED: Final = 5_000  # memories of other sessions: their `at`s are a parameter of 150 kB
@@ -107,6 +109,18 @@ NEAREST_IN_SESSION: Final = (
     " AND (c.session_id = @session_id OR ARRAY_CONTAINS(@shared, c.beside))"
     " ORDER BY VectorDistance(c.embedding, @vector)"
 )
+
+
+@cache
+def similarity(count: int) -> str:
+    """How near these vectors are."""
+    ids = ", ".join(f"@v{number}" for number in range(count))
+    return (
+        "SELECT c.of, c.beside, VectorDistance(c.embedding, @vector) AS similarity"
+        f" FROM c WHERE c.id IN ({ids}) AND c.made = @made"
+    )
+
+
 # Of the memories that a session shares with the one that added them. Their vectors do not say so.
 SHARED: Final = (
     f"SELECT TOP {MOST_SHARED} c.at FROM c WHERE ARRAY_CONTAINS(c.also_in, @session_id)"

@@ -16,9 +16,11 @@ How often a text repeats a word does not count: in conversations that adds nothi
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from cosmosservice.memory.documents import at_in, parse_at
@@ -46,16 +48,17 @@ class Weights:
     most_spread: float = 0.8  # with a long query
     answer: float = 1.2  # the share of a question that matches well, instead of `previous`
     well: float = 0.4  # what that is: this share of the best match
-    # With an embedder: the share of the nearest vector beside the best match by words.
-    nearness: float = 0.45
-    beside: float = 0.3  # the share of its nearness that a memory lends to those beside it
+    # With an embedder: what a standard deviation of nearness is, beside the best match by words.
+    nearness: float = 0.08
+    below: float = 1.0  # standard deviations below the mean, from which nearness counts
+    beside: float = 0.4  # the share of its nearness that a memory lends to those beside it
     unlike: float = 0.2  # the cosine similarity of texts that have nothing in common
 
 
 WEIGHTS: Final = Weights()
 
 
-@dataclass
+@dataclass(slots=True)
 class Match:
     """What a search knows of a memory that has one of the words."""
 
@@ -98,30 +101,33 @@ def matches_of(rows: Iterable[Mapping[str, Any]], terms: Sequence[Term]) -> list
                 row.get("memory_id"),
             )
         for token in row["tokens"]:
-            match.said.update(said.get(token, ()))
-            match.named.update(named.get(token, ()))
+            if token in said:
+                match.said.update(said[token])
+            if token in named:
+                match.named.update(named[token])
     return list(found.values())
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Candidate:
     """A memory that may be a hit. Author and length of one without a match are not known yet, and
     `score` is the most that it can have: see `Ranking.score_of`."""
 
     at: str
     time: float
-    score: float
+    by_words: float  # what its words are worth, and those that it is lent
     document_id: str | None = None
     match: Match | None = None
-    words: tuple[str, ...] = ()
     answer_to: Match | None = None
     nearness: float | None = None  # the cosine similarity of its vector
+    by_meaning: float = 0.0
     near: float = 0.0  # the part of the score that is due to vectors
+    score: float = 0.0
 
 
 @dataclass(frozen=True)
 class Near:
-    """A memory whose vector is near to that of the query."""
+    """A memory whose vector was compared with that of the query."""
 
     document_id: str
     at: str
@@ -134,7 +140,7 @@ class Ranking:
     def __init__(
         self,
         matches: Sequence[Match],
-        having: Mapping[Term, int],
+        having: Mapping[Term, float],
         weights: Weights = WEIGHTS,
     ) -> None:
         """`having` says how many memories have each term."""
@@ -149,8 +155,11 @@ class Ranking:
         self._by_at: dict[tuple[str, int], list[Match]] = defaultdict(list)
         for match in matches:
             self._by_at[parse_at(match.at)].append(match)
-        self._found = [*map(self._matching, matches), *self._answers(matches)]
-        self.candidates = self._spread(self._found)
+        self._found: list[Candidate] = []
+        for at, there in self._by_at.items():
+            self._found += [self._matching(at, match) for match in there]
+        self._found += self._answers()
+        self.candidates = self._spread()
 
     def share(self, length: int) -> float:
         """How much of what its neighbours lend a text of this length takes."""
@@ -163,6 +172,13 @@ class Ranking:
         lent = self.share(length) * (candidate.score - candidate.near)
         return (lent + candidate.near / self._fullest) * self._fullness(length)
 
+    def words_of(self, candidate: Candidate) -> tuple[str, ...]:
+        """The words of the query that it has, the most telling first."""
+        if candidate.match is None:
+            return ()
+        own = self._own[candidate.match.document_id]
+        return tuple(term.word for term in sorted(own, key=lambda term: (-own[term], term.word)))
+
     def _fullness(self, length: int) -> float:
         return 1 + self._weights.fullness * min(math.log1p(length) / 3 - 1, 1.0)
 
@@ -170,71 +186,72 @@ class Ranking:
     def _fullest(self) -> float:
         return 1 + self._weights.fullness
 
-    def _weighed(self, candidate: Candidate) -> Candidate:
-        """With the part of its score that is due to its length; the most that it can be, if that is
+    def _weigh(self, candidate: Candidate) -> None:
+        """Adds the part of its score that is due to its length; the most that it can be, if that is
         not known. What neighbours lend is at most as much as for a text without words."""
-        lent, near = candidate.score - candidate.near, candidate.near
         if candidate.match is None:
-            near *= self._fullest
+            candidate.near = candidate.by_meaning * self._fullest
+            candidate.score = candidate.by_words + candidate.near
         else:
             fullness = self._fullness(candidate.match.length)
-            lent, near = lent * fullness, near * fullness
-        return replace(candidate, score=lent + near, near=near)
+            candidate.near = candidate.by_meaning * fullness
+            candidate.score = candidate.by_words * fullness + candidate.near
 
-    def _spread(self, found: Iterable[Candidate]) -> list[Candidate]:
+    def _spread(self) -> list[Candidate]:
         """The best first, where each counts less by those of its conversation that are better."""
         weights = self._weights
         # A long query tells what a conversation is about, so that all its turns match.
         most = min(weights.most_spread, weights.spread / self._few**2)
-        factors: dict[str, float] = defaultdict(lambda: 1.0)
-        spread: list[Candidate] = []
-        for each in sorted(map(self._weighed, found), key=_order):
-            conversation, _ = parse_at(each.at)
-            factor = factors[conversation]
-            spread.append(replace(each, score=each.score * factor, near=each.near * factor))
-            length = 0 if each.match is None else each.match.length
-            factors[conversation] *= 1 - most * length / (weights.brief + length)
-        return sorted(spread, key=_order)
+        for each in self._found:
+            self._weigh(each)
+        self._found.sort(key=_order)
+        factors: dict[str, float] = {}
+        for each in self._found:
+            conversation, _, _ = each.at.rpartition(".")
+            factor = factors.get(conversation, 1.0)
+            each.score *= factor
+            each.near *= factor
+            if each.match is not None:
+                length = each.match.length
+                factors[conversation] = factor * (1 - most * length / (weights.brief + length))
+        return sorted(self._found, key=_order)
 
-    def add(self, given: Sequence[Near], *, all_of_them: bool) -> None:
-        """Combines the scores with those of the memories whose vectors are nearest. Models differ
-        in which similarities they give, so only the order of these and their distances count: the
-        nearest has 1, and 0 has the last of them or, if they are all, one that is `unlike`."""
+    def best_by_words(self, count: int) -> list[str]:
+        """The documents of the best of those that have a word of the query."""
+        matching = (each.document_id for each in self.candidates if each.document_id is not None)
+        return list(islice(matching, count))
+
+    def add(self, nearest: Sequence[Near], others: Sequence[Near] = ()) -> None:
+        """Combines the scores with how near the vectors are. The nearest are candidates, the others
+        are only compared. Models differ in which similarities they give, so what counts is by how
+        many standard deviations one is above the mean of all that were compared."""
         weights = self._weights
-        nearest = [each for each in given if each.similarity > weights.unlike]
-        if not nearest:
+        compared = [*nearest, *others]
+        if not compared:
             return
-        low = weights.unlike if all_of_them else min(each.similarity for each in nearest)
-        above = max(max(each.similarity for each in nearest) - low, 1e-9)
-        near: dict[tuple[str, int], float] = defaultdict(float)
-        for each in nearest:
-            score = (each.similarity - low) / above
-            at = parse_at(each.at)
-            near[at] = max(near[at], score)
-        best = max((each.score for each in self._found), default=0.0) or 1.0
-        similar = {each.document_id: each for each in nearest}
-
-        def combined(candidate: Candidate) -> Candidate:
-            conversation, seq = parse_at(candidate.at)
-            beside = (near.get((conversation, seq + step), 0.0) for step in (-1, 1))
-            lent = weights.beside * sum(beside)
-            added = weights.nearness * (near.get((conversation, seq), 0.0) + lent)
-            of = similar.get(candidate.document_id or "")
-            return replace(
-                candidate,
-                score=candidate.score / best + added,
-                near=added,
-                nearness=None if of is None else of.similarity,
-            )
-
+        mean = statistics.fmean(each.similarity for each in compared)
+        deviation = statistics.pstdev((each.similarity for each in compared), mean) or 1.0
+        near: dict[tuple[str, int], float] = {}
+        for vector in compared:
+            above = (vector.similarity - mean) / deviation + weights.below
+            at = parse_at(vector.at)
+            near[at] = max(near.get(at, 0.0), above)
+        best = max((each.by_words for each in self._found), default=0.0) or 1.0
         matching = {each.document_id for each in self._found}
-        others = [
+        self._found += [
             Candidate(each.at, 0.0, 0.0, each.document_id)
             for each in nearest
-            if each.document_id not in matching
+            if each.document_id not in matching and each.similarity > weights.unlike
         ]
-        self._found = [combined(each) for each in (*self._found, *others)]
-        self.candidates = self._spread(self._found)
+        similar = {each.document_id: each.similarity for each in compared}
+        for each in self._found:
+            conversation, seq = parse_at(each.at)
+            beside = (near.get((conversation, seq + step), 0.0) for step in (-1, 1))
+            lent = weights.beside * sum(beside)
+            each.by_words /= best
+            each.by_meaning = weights.nearness * (near.get((conversation, seq), 0.0) + lent)
+            each.nearness = similar.get(each.document_id or "")
+        self.candidates = self._spread()
 
     def _own_of(self, match: Match) -> dict[Term, float]:
         k1, b = self._weights.saturation, self._weights.length
@@ -245,55 +262,52 @@ class Ranking:
             own[term] = max(own.get(term, 0.0), self._worth[term] * self._weights.author)
         return own
 
-    def _question(self, match: Match) -> bool:
+    def _asked(self, at: tuple[str, int], author: Any) -> Match | None:
+        """A question before this turn, by another author, that matches well."""
+        for other in self._by_at.get((at[0], at[1] - 1), ()):
+            if other.author != author and self._is_question(other):
+                return other
+        return None
+
+    def _is_question(self, match: Match) -> bool:
         return match.asks and self._totals[match.document_id] >= self._well
 
-    def _lent(self, at: tuple[str, int], author: Any = None) -> dict[Term, float]:
-        """What the turns around one lend to it. By default to an answer."""
+    def _lent(self, at: tuple[str, int], author: Any) -> dict[Term, float]:
+        """What the turns around one lend to it."""
         weights = self._weights
+        conversation, seq = at
         lent: dict[Term, float] = {}
-        around = ((-1, weights.previous), (1, weights.next), (-2, weights.second))
-        for distance, share in (*around, (2, weights.second)):
-            for other in self._by_at.get((at[0], at[1] + distance), ()):
-                answers = distance == -1 and other.author != author and self._question(other)
+        for distance, share in (
+            (-1, weights.previous),
+            (1, weights.next),
+            (-2, weights.second),
+            (2, weights.second),
+        ):
+            for other in self._by_at.get((conversation, seq + distance), ()):
+                answers = distance == -1 and other.author != author and self._is_question(other)
                 most = weights.answer if answers else share
                 for term, own in self._own[other.document_id].items():
                     lent[term] = max(lent.get(term, 0.0), most * own)
         return lent
 
-    def _matching(self, match: Match) -> Candidate:
-        at = parse_at(match.at)
+    def _matching(self, at: tuple[str, int], match: Match) -> Candidate:
+        score = self._totals[match.document_id]
         lent = self._lent(at, match.author)
-        share = self.share(match.length)
-        own = self._own[match.document_id]
-        score = sum(
-            max(own.get(term, 0.0), share * lent.get(term, 0.0)) for term in own.keys() | lent
-        )
-        asked = [
-            each
-            for each in self._by_at.get((at[0], at[1] - 1), ())
-            if each.author != match.author and self._question(each)
-        ]
-        words = sorted(match.having, key=lambda term: (-own[term], term.word))
-        return Candidate(
-            match.at,
-            match.time,
-            score,
-            match.document_id,
-            match,
-            tuple(term.word for term in words),
-            asked[0] if asked else None,
-        )
+        if lent:
+            own, share = self._own[match.document_id], self.share(match.length)
+            for term, most in lent.items():
+                score += max(0.0, share * most - own.get(term, 0.0))
+        asked = self._asked(at, match.author)
+        return Candidate(match.at, match.time, score, match.document_id, match, asked)
 
-    def _answers(self, matches: Sequence[Match]) -> Iterable[Candidate]:
+    def _answers(self) -> Iterable[Candidate]:
         """The turns after questions that match well, of which no memory has a word of the query."""
-        for match in matches:
-            conversation, seq = parse_at(match.at)
+        for (conversation, seq), there in list(self._by_at.items()):
             after = conversation, seq + 1
-            if self._question(match) and after not in self._by_at:
-                score = sum(self._lent(after, _NOBODY).values())
-                at = at_in(*after)
-                yield Candidate(at, match.time, score, answer_to=match)
+            for match in there:
+                if self._is_question(match) and after not in self._by_at:
+                    score = sum(self._lent(after, _NOBODY).values())
+                    yield Candidate(at_in(*after), match.time, score, answer_to=match)
 
 
 _NOBODY: Final = object()  # equal to no author

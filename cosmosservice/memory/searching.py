@@ -25,7 +25,13 @@ from cosmosservice.account.failures import NotFound
 from cosmosservice.memory import documents, queries
 from cosmosservice.memory.damage import Damage
 from cosmosservice.memory.documents import Owner, at_in, parse_at
-from cosmosservice.memory.queries import CANDIDATES, MOST_COMMON, MOST_FORMS, MOST_TOKENS
+from cosmosservice.memory.queries import (
+    CANDIDATES,
+    MOST_COMMON,
+    MOST_COUNTED,
+    MOST_FORMS,
+    MOST_TOKENS,
+)
 from cosmosservice.memory.ranking import WEIGHTS, Candidate, Match, Ranking, Weights, matches_of
 from cosmosservice.memory.sources import sources_of
 from cosmosservice.memory.words import Term, terms_of
@@ -189,7 +195,7 @@ def _matching(document: Document, candidate: Candidate | None, ranking: Ranking)
     asked = candidate.answer_to
     asked_id = None if asked is None else asked.memory_id
     score = ranking.score_of(candidate, document["length"])
-    return Hit(document, score, candidate.words, asked_id, candidate.nearness)
+    return Hit(document, score, ranking.words_of(candidate), asked_id, candidate.nearness)
 
 
 def _answering(document: Document, candidate: Candidate | None, ranking: Ranking) -> Hit | None:
@@ -234,12 +240,22 @@ class _Search:
         if len(rows) < CANDIDATES:
             counts = Counter(term for match in first for term in match.having)
             return self._ranking({term: counts[term] for term in terms})
-        numbers = await asyncio.gather(*map(self._how_many, terms))
-        having = dict(zip(terms, numbers, strict=True))
+        having = await self._counted(Counter(term for match in first for term in match.having))
         rare, common = _divided(having)
         await self._look_further(first, rare, common)
         await self._look_around(self._ranking(having), common)
         return self._ranking(having)
+
+    async def _counted(self, among: Mapping[Term, int]) -> dict[Term, float]:
+        """How many memories have each word, of which `among` so many of the first ones do. Of a
+        long query, the rarest and the most common word are counted. The others are taken to be as
+        common, compared with the most common one, as they are among the first."""
+        *others, most = sorted(self._terms, key=lambda term: among[term])
+        counted = [*others[: MOST_COUNTED - 1], most]
+        numbers = await asyncio.gather(*map(self._how_many, counted))
+        known = dict(zip(counted, numbers, strict=True))
+        scale = known[most] / max(1, among[most])
+        return {term: known.get(term, among[term] * scale) for term in self._terms}
 
     async def _how_many(self, term: Term) -> int:
         tokens = sorted(term.tokens)
@@ -247,7 +263,7 @@ class _Search:
         found: list[Any] = await self._query(text, queries.filled("t", tokens))
         return int(found[0]) if found and isinstance(found[0], int | float) else 0
 
-    def _ranking(self, having: Mapping[Term, int]) -> Ranking:
+    def _ranking(self, having: Mapping[Term, float]) -> Ranking:
         return Ranking(list(self._found.values()), having, self._weights)
 
     async def _having_and_noted(self, terms: Sequence[Term]) -> None:
@@ -280,12 +296,14 @@ class _Search:
         await asyncio.gather(*looks)
 
     async def _together(self, terms: Sequence[Term]) -> None:
-        """Memories that have two of these words; if there are too many, three, and so on."""
+        """Memories that have two of these words; if there are too many, three, and so on. Of a long
+        query, too many have two."""
         parameters: dict[str, Any] = {}
         for number, term in enumerate(terms):
             forms = sorted(term.tokens)[:MOST_FORMS]
             parameters |= queries.filled(f"w{number}_", forms, MOST_FORMS)
-        for level in range(2, len(terms) + 1):
+        fewest = 2 if len(self._terms) <= MOST_COUNTED else min(3, len(terms))
+        for level in range(fewest, len(terms) + 1):
             text = queries.together(len(terms), level, in_session=self._in_session)
             if await self._look(text, parameters) < queries.TOGETHER:
                 return
@@ -340,10 +358,10 @@ def _asked_for(terms: list[Term]) -> list[Term]:
     return [term for term in terms if term in chosen]
 
 
-def _divided(having: Mapping[Term, int]) -> tuple[list[Term], list[Term]]:
+def _divided(having: Mapping[Term, float]) -> tuple[list[Term], list[Term]]:
     """The rarest words, as many as one query can read all memories of, and the others."""
     rarest = sorted(having, key=lambda term: having[term])
-    total = 0
+    total = 0.0
     for number, term in enumerate(rarest):
         total += having[term]
         if total >= CANDIDATES:

@@ -121,10 +121,17 @@ class MemoryStore:
         ]
 
     async def _search(self, owner: Owner, query: str, limit: int, chosen: Filter) -> list[Found]:
-        ranking, nearest = await asyncio.gather(
+        ranking, (vector, nearest) = await asyncio.gather(
             self._searching.rank(owner, query, chosen), self._nearest(owner, query, chosen)
         )
-        ranking.add(nearest, all_of_them=len(nearest) < queries.NEIGHBOURS)
+        if self.vectors is not None and vector is not None:
+            unknown: list[str] = []
+            if len(nearest) == queries.NEIGHBOURS:  # otherwise these are all
+                known = {each.document_id for each in nearest}
+                best = ranking.best_by_words(queries.COMPARED)
+                unknown = [each for each in best if each not in known]
+            others = await self.vectors.compared(owner, vector, unknown) if unknown else []
+            ranking.add(nearest, others)
         hits = await self._searching.hits(owner, ranking, limit, chosen)
         why = {hit.document["id"]: hit.match for hit in hits}
         rest = await self._of_incarnation(owner, chosen, [hit.document for hit in hits])
@@ -138,8 +145,14 @@ class MemoryStore:
             rest = rest[missing:]
         return found
 
-    async def _nearest(self, owner: Owner, query: str, chosen: Filter) -> Sequence[Near]:
-        return [] if self.vectors is None else await self.vectors.nearest(owner, query, chosen)
+    async def _nearest(
+        self, owner: Owner, query: str, chosen: Filter
+    ) -> tuple[list[float] | None, Sequence[Near]]:
+        """The vector of the query, and the memories that are nearest to it."""
+        vector = None if self.vectors is None else await self.vectors.vector_of(query)
+        if self.vectors is None or vector is None:
+            return None, []
+        return vector, await self.vectors.nearest(owner, vector, chosen)
 
     async def page(
         self, owner: Owner, session_id: str | None, start: Start

@@ -6,9 +6,13 @@ import logging
 
 import pytest
 
+from cosmosservice.account.container import Container
 from cosmosservice.errors import ConfigurationError, ContainerMismatchError
+from cosmosservice.memory import queries
+from cosmosservice.memory.ranking import Near, Ranking, matches_of
+from cosmosservice.memory.words import terms_of
 from tests.memory.raw import documents_of
-from tests.memory.support import USER, found_texts, session
+from tests.memory.support import USER, found, found_texts, session
 from tests.support.adk import event
 
 WHO = {"app_name": "app", "user_id": USER}
@@ -60,6 +64,56 @@ async def test_words_and_meaning_count_together(memory):
     await memory.add_events_to_memory(**WHO, events=[event("a kitten named Feline")])
     hits = await found_texts(memory, "feline")
     assert hits[:2] == ["a kitten named Feline", "my cat sleeps"]
+
+
+async def test_vectors_of_what_is_found_by_words_are_compared_too(
+    open_memory, embedder, monkeypatch
+):
+    """One more query, if there are more vectors than one query looks at."""
+    asked: list[str] = []
+    query = Container.query
+
+    async def noted(self, text, parameters, *options):
+        asked.append(text)
+        return await query(self, text, parameters, *options)
+
+    monkeypatch.setattr(Container, "query", noted)
+    memory = open_memory(embedder=embedder, repeat_seconds=0)
+    await memory.add_session_to_memory(session("Felix and the garage", "Felix and his vehicle"))
+    await found(memory, "feline Felix")
+    assert sum("VectorDistance" in text for text in asked) == 1
+    await memory.add_session_to_memory(session(*["a kitten"] * queries.NEIGHBOURS, id="kittens"))
+    asked.clear()
+    nearness = {
+        hit.content.parts[0].text: hit.custom_metadata["match"]["nearness"]
+        for hit in await found(memory, "feline Felix")
+    }
+    assert sum("VectorDistance" in text for text in asked) == 2
+    assert nearness["a kitten"] > 0.9
+    assert nearness["Felix and the garage"] < 0.2
+
+
+def test_only_distances_between_similarities_count():
+    """Another model may give similarities in another range."""
+    terms = terms_of("garage code")
+    rows = [
+        {"id": f"e.{at}", "at": f"{at}.000000001", "time": at, "length": 5, "tokens": ["garag"]}
+        for at in range(4)
+    ]
+    similar = [0.3, 0.9, 0.5, 0.4, 0.8, 0.7]
+
+    def order(scale: float, low: float) -> list[str]:
+        ranking = Ranking(matches_of(rows, terms), dict.fromkeys(terms, 1))
+        ranking.add(
+            [
+                Near(f"e.{at}", f"{at}.000000001", low + scale * each)
+                for at, each in enumerate(similar)
+            ]
+        )
+        return [each.at for each in ranking.candidates]
+
+    assert order(1.0, 0.0)[0] == "1.000000001"
+    assert order(1.0, 0.0) == order(0.2, 0.7)
 
 
 async def test_an_embedder_that_fails_loses_no_memory(memory, embedder, caplog, cosmos):

@@ -143,6 +143,21 @@ async def test_a_search_in_thousands_of_memories_stays_under_60_request_units(
             assert len(sent(emulator)) <= 12
 
 
+async def test_a_long_question_does_not_count_all_its_words(open_memory, emulator):
+    chance = random.Random(2)
+    words = [f"word{number}" for number in range(200)]
+    service = open_memory(repeat_seconds=0)
+    async with service:
+        for number in range(12):
+            said = (" ".join(chance.sample(words, 12)) for _ in range(50))
+            await service.add_session_to_memory(session(*said, id=f"s{number}"))
+        for _ in range(5):
+            emulator.clear_requests()
+            assert len(await found(service, " ".join(chance.sample(words, 24)))) == 20
+            assert len(sent(emulator)) <= 12
+            assert charge(emulator) <= 60
+
+
 async def test_a_session_that_was_loaded_without_its_beginning_gets_it_later(open_memory, emulator):
     talk = session(*(f"Note {number}" for number in range(12)))
     whole = list(talk.events)
