@@ -52,7 +52,6 @@ class Weights:
     nearness: float = 0.08
     below: float = 1.0  # standard deviations below the mean, from which nearness counts
     beside: float = 0.4  # the share of its nearness that a memory lends to those beside it
-    unlike: float = 0.2  # the cosine similarity of texts that have nothing in common
 
 
 WEIGHTS: Final = Weights()
@@ -231,17 +230,20 @@ class Ranking:
             return
         mean = statistics.fmean(each.similarity for each in compared)
         deviation = statistics.pstdev((each.similarity for each in compared), mean) or 1.0
+        above = {
+            each.document_id: (each.similarity - mean) / deviation + weights.below
+            for each in compared
+        }
         near: dict[tuple[str, int], float] = {}
         for vector in compared:
-            above = (vector.similarity - mean) / deviation + weights.below
             at = parse_at(vector.at)
-            near[at] = max(near.get(at, 0.0), above)
+            near[at] = max(near.get(at, 0.0), above[vector.document_id])
         best = max((each.by_words for each in self._found), default=0.0) or 1.0
         matching = {each.document_id for each in self._found}
         self._found += [
             Candidate(each.at, 0.0, 0.0, each.document_id)
             for each in nearest
-            if each.document_id not in matching and each.similarity > weights.unlike
+            if each.document_id not in matching and above[each.document_id] > 1e-9
         ]
         similar = {each.document_id: each.similarity for each in compared}
         for each in self._found:

@@ -1,13 +1,14 @@
 """Searching: the small fields of the matching memories, their ranking, and the contents of hits.
 
     1  the memories that have one of the words, the shortest CANDIDATES of them. Usually that is all
-    2  if there are more: how many memories have each word, which the index answers
+    2  if there are more: how many memories have each word, which the index answers; of a long query
+       only some are counted
     3  all that have one of the rare words, and the shortest of those with several common ones
     4  the turns around the best of these, as far as they have a common word
     5  the contents of the best
 
-A memory is missed only if all its words of the query are common, it has one of them or is longer
-than a hundred others that have as many, and it is not beside one of the best.
+A memory is missed only if all its words of the query are common, it has one of them (two, of a long
+query) or is longer than a hundred others that have as many, and it is not beside one of the best.
 tests/memory/test_exactness.py compares with a ranking of everything.
 """
 
