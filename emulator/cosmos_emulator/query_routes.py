@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -226,38 +225,35 @@ def check_length(request: Request, text: str) -> None:
         raise TakesLong
 
 
-@contextmanager
-def connection_for(request: Request, storage: Storage) -> Iterator[sqlite3.Connection]:
+def connection_for(
+    request: Request, storage: Storage
+) -> AbstractContextManager[sqlite3.Connection]:
     """The connection of all requests, or one of its own for a query that takes long."""
-    if request.deadline is None:
-        with storage.reading() as connection:
-            yield connection
-    else:
-        with storage.separate_connection() as connection:
-            yield connection
+    return storage.reading() if request.deadline is None else storage.separate_connection()
 
 
-@contextmanager
-def _interrupting(source: TableSource, deadline: Deadline) -> Iterator[None]:
+class _Interrupting:
     """Lets the deadline end what SQLite does between two rows."""
-    ended: list[Exception] = []
 
-    def check() -> int:
+    def __init__(self, source: TableSource, deadline: Deadline) -> None:
+        self._connection = source.connection
+        self._deadline = deadline
+        self._ended: Exception | None = None
+
+    def __enter__(self) -> None:
+        self._connection.set_progress_handler(self._check, _OFTEN)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._connection.set_progress_handler(None, 0)
+        if self._ended is not None and isinstance(error, sqlite3.OperationalError):
+            raise self._ended from None
+
+    def _check(self) -> bool:
         try:
-            deadline.look()
+            self._deadline.look()
         except (TakesLong, query.QueryError) as error:
-            ended.append(error)
-        return len(ended)
-
-    source.connection.set_progress_handler(check, _OFTEN)
-    try:
-        yield
-    except sqlite3.OperationalError:
-        if ended:
-            raise ended[0] from None
-        raise
-    finally:
-        source.connection.set_progress_handler(None, 0)
+            self._ended = error
+        return self._ended is not None
 
 
 def crosses(request: Request) -> bool:
@@ -383,7 +379,7 @@ def run_page(
         if container is not None:
             policy = container.definition["indexingPolicy"]
             query.check_order(text, policy, container.terms.includes)
-        with _interrupting(source, deadline):
+        with _Interrupting(source, deadline):
             return query.run(
                 text,
                 parameters,
@@ -403,7 +399,7 @@ def holds(connection: sqlite3.Connection, condition: str, body: str) -> bool:
     source = TableSource(connection, one, [], [body, body])
     try:
         deadline = brief()
-        with _interrupting(source, deadline):
+        with _Interrupting(source, deadline):
             page = query.run(
                 f"SELECT VALUE 1 {condition}",
                 [],

@@ -98,7 +98,9 @@ def _lsn(
 def _demanded(request: Request, found: Range, newest: int) -> int:
     """The LSN that the session token asks for. A token from the future is refused."""
     demanded = session_tokens.parse(request.headers.get("x-ms-session-token"))
-    wanted = max(demanded.get(range_id, 0) for range_id in (found.id, *found.parents))
+    wanted = demanded.get(found.id, 0)
+    for parent in found.parents:
+        wanted = max(wanted, demanded.get(parent, 0))
     if wanted > newest:
         raise NotFound(
             "The read session is not available for the input session token.", substatus=1002

@@ -160,7 +160,7 @@ class Storage:
         """Moves the log into the file; returns False if another process prevented it."""
         if self._in_memory:
             return True
-        with self.lock, _translated():
+        with self.lock, _translated:
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -172,7 +172,7 @@ class Storage:
         """Rewrites the file, with only the stored data."""
         if self._in_memory:
             return True
-        with self.lock, _translated():
+        with self.lock, _translated:
             self._connection.execute("VACUUM")
             return self.empty_log()
 
@@ -198,7 +198,7 @@ class Storage:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        with self.lock, _translated():
+        with self.lock, _translated:
             self._notice_foreign_changes()
             yield self._connection
 
@@ -210,7 +210,7 @@ class Storage:
             with self.reading() as shared:
                 yield shared
             return
-        with _translated(), contextlib.closing(self._open_separate()) as connection:
+        with _translated, contextlib.closing(self._open_separate()) as connection:
             yield connection
 
     def _open_separate(self) -> Connection:
@@ -228,7 +228,7 @@ class Storage:
     @contextmanager
     def writing(self, *, frees: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it or nothing. One that only deletes `frees` space."""
-        with self.lock, _translated():
+        with self.lock, _translated:
             if not self._in_memory:
                 self._keep_room(frees=frees)
             connection = self._connection
@@ -347,14 +347,17 @@ def _size(path: str) -> int:
         return 0
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turns SQLite's errors into errors of the service."""
-    try:
-        yield
-    except sqlite3.IntegrityError:
-        raise
-    except sqlite3.DatabaseError as error:
+class _Translated:
+    """Turns SQLite's errors into errors of the service. Every request enters it: hence a class."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if not isinstance(error, sqlite3.DatabaseError) or isinstance(
+            error, sqlite3.IntegrityError
+        ):
+            return
         if "full" in str(error):
             raise CosmosError(
                 "The disk of the emulator is full; the request was not applied. Deletes are.",
@@ -366,3 +369,6 @@ def _translated() -> Iterator[None]:
                 status=503,
             ) from error
         raise CosmosError(f"The emulator's file cannot be used: {error}", status=500) from error
+
+
+_translated = _Translated()

@@ -37,8 +37,9 @@ class Deadline:
         self._clock = clock
         self._rest = rest
         self._steps = 0
-        self._query_ends = clock() + QUERY_SECONDS
-        self._page_ends = clock() + PAGE_SECONDS
+        now = clock()
+        self._query_ends = now + QUERY_SECONDS
+        self._page_ends = now + PAGE_SECONDS
         self._has_begun = False
 
     def begin(self) -> None:
