@@ -75,18 +75,12 @@ test-container: $(STAMP) ## test on Microsoft's emulator container, which it sta
 model: $(STAMP) ## visit every state of the protocol's model (five minutes)
 	$(BIN)/python -m tests.model --short
 
-conformance: $(STAMP) ## run Microsoft's own tests of azure-cosmos against the emulator (half an hour)
-	$(BIN)/python emulator/conformance
-
-conformance-js: $(STAMP) ## run the JavaScript SDK's specs (AZURE_SDK_FOR_JS=<checkout>) with one range and with four
-	$(BIN)/python emulator/conformance/javascript.py $(AZURE_SDK_FOR_JS)
-	$(BIN)/python emulator/conformance/javascript.py $(AZURE_SDK_FOR_JS) --partitions 4
-
-conformance-libraries: $(STAMP) ## run the tests of LangChain's, LangGraph's and Agent Framework's stores (LANGCHAIN_AZURE=… AGENT_FRAMEWORK=…)
-	$(BIN)/python emulator/conformance/libraries.py $(LANGCHAIN_AZURE) $(AGENT_FRAMEWORK)
-
-conformance-recordings: $(STAMP) ## replay what an account and the container answered (DBIMP=<checkout of xo/dbimp>)
-	$(BIN)/python emulator/conformance/recordings.py $(DBIMP)
+conformance: ## run the tests of SDKs and libraries against the emulator (an hour); SUITES="search js", AZURE_SDK_FOR_JS=… LANGCHAIN_AZURE=… AGENT_FRAMEWORK=… DBIMP=…
+conformance-js: SUITES = js js-4
+conformance-libraries: SUITES = langchain langgraph agent-framework
+conformance-recordings: SUITES = recordings recordings-vnext
+conformance conformance-js conformance-libraries conformance-recordings: $(STAMP)
+	$(BIN)/python emulator/conformance $(SUITES)
 
 crash-matrix: $(STAMP) ## fail every request of every operation in every way, with and without lag
 	$(BIN)/python -m tests.reliability.crash_matrix

@@ -1,20 +1,25 @@
 """How long a point read takes while another client's query keeps the emulator busy.
 
-    python benchmarks/emulator_stalls.py [--seconds 3]
+    python benchmarks/emulator_stalls.py [--seconds 3] [--only "IN ×"] [--http]
 
 For each query: the median of point reads while it runs again and again, divided by the median of
-those alone just before; in process, and over HTTP with the emulator in a process of its own.
-Target: at most 3.
+those alone, in turns of a second; in process, where both clients share an event loop, and over
+HTTP, where emulator, reader and the client that queries are processes of their own. Target: at
+most 3.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import multiprocessing
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from azure.cosmos import PartitionKey
@@ -79,26 +84,33 @@ async def again_and_again(container: ContainerProxy, text: str) -> None:
                 raise
 
 
-async def measure(reader: CosmosClient, other: CosmosClient, seconds: float) -> dict[str, str]:
+Querying = Callable[[str], AbstractAsyncContextManager[None]]
+
+
+async def measure(reader: CosmosClient, querying: Querying, options: argparse.Namespace) -> None:
     container = await fill(reader)
-    busy = other.get_database_client("db").get_container_client("c")
-    found = {}
     for name, text in QUERIES.items():
-        alone = statistics.median(await reads(container, seconds))
-        querying = asyncio.ensure_future(again_and_again(busy, text))
-        await asyncio.sleep(0.1)
-        times = await reads(container, seconds)
-        if querying.done():
-            querying.result()
-        querying.cancel()
-        await asyncio.gather(querying, return_exceptions=True)
-        median, longest = statistics.median(times), max(times)
-        found[name] = f"{median / alone:4.1f} × {alone * 1000:.2f} ms (max {longest * 1000:.0f} ms)"
-        print(f"  {name:38} {found[name]}", flush=True)
-    return found
+        if options.only not in name:
+            continue
+        alone: list[float] = []
+        beside: list[float] = []
+        for _ in range(options.seconds):
+            alone += await reads(container, 1)
+            async with querying(text):
+                beside += await reads(container, 1)
+        ratio = statistics.median(beside) / statistics.median(alone)
+        print(
+            f"  {name:38} {ratio:4.1f} × (alone {_times(alone)}; beside {_times(beside)})",
+            flush=True,
+        )
 
 
-async def in_process(seconds: float) -> None:
+def _times(times: list[float]) -> str:
+    median, p95 = (1000 * statistics.quantiles(times, n=20)[at] for at in (9, 18))
+    return f"p50 {median:.2f}, p95 {p95:.2f}, max {1000 * max(times):.0f} ms of {len(times)}"
+
+
+async def in_process(options: argparse.Namespace) -> None:
     print("in process, two clients on one event loop")
     with Emulator() as emulator:
 
@@ -107,32 +119,74 @@ async def in_process(seconds: float) -> None:
             return CosmosClient(emulator.endpoint, emulator.key, transport=transport)
 
         async with client() as reader, client() as other:
-            await measure(reader, other, seconds)
+            busy = other.get_database_client("db").get_container_client("c")
+
+            @contextlib.asynccontextmanager
+            async def querying(text: str) -> AsyncIterator[None]:
+                task = asyncio.ensure_future(again_and_again(busy, text))
+                await asyncio.sleep(0.1)
+                yield
+                if task.done():
+                    task.result()
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+            await measure(reader, querying, options)
 
 
-def over_http(seconds: float) -> None:
-    print("over HTTP, the emulator in a process of its own")
+def over_http(options: argparse.Namespace) -> None:
+    print("over HTTP, the emulator and both clients in processes of their own")
     command = [sys.executable, "-m", "cosmos_emulator", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         endpoint, key = (server.stdout.readline().split()[1] for _ in range(2))
         try:
-            asyncio.run(clients(endpoint, key, seconds))
+            asyncio.run(beside_another_process(endpoint, key, options))
         finally:
             server.terminate()
 
 
-async def clients(endpoint: str, key: str, seconds: float) -> None:
-    async with CosmosClient(endpoint, key) as reader, CosmosClient(endpoint, key) as other:
-        await measure(reader, other, seconds)
+async def beside_another_process(endpoint: str, key: str, options: argparse.Namespace) -> None:
+    spawned = multiprocessing.get_context("spawn")
+
+    @contextlib.asynccontextmanager
+    async def querying(text: str) -> AsyncIterator[None]:
+        begins = spawned.Event()
+        process = spawned.Process(target=query_forever, args=(endpoint, key, text, begins))
+        process.start()
+        while not begins.is_set():
+            assert process.is_alive(), "the other client has ended"
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)
+        yield
+        assert process.is_alive(), "the other client has ended"
+        process.kill()
+        process.join()
+
+    async with CosmosClient(endpoint, key) as reader:
+        await measure(reader, querying, options)
+
+
+def query_forever(endpoint: str, key: str, text: str, begins: Any) -> None:
+    async def run() -> None:
+        async with CosmosClient(endpoint, key) as client:
+            container = client.get_database_client("db").get_container_client("c")
+            await container.read_item("one", "p")
+            begins.set()
+            await again_and_again(container, text)
+
+    asyncio.run(run())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="point reads beside long queries")
-    parser.add_argument("--seconds", type=float, default=3.0)
-    seconds = parser.parse_args().seconds
-    asyncio.run(in_process(seconds))
-    over_http(seconds)
+    parser.add_argument("--seconds", type=int, default=3, help="for each query, and without it")
+    parser.add_argument("--only", default="", help="only queries whose name has this")
+    parser.add_argument("--http", action="store_true", help="only over HTTP")
+    options = parser.parse_args()
+    if not options.http:
+        asyncio.run(in_process(options))
+    over_http(options)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,11 @@
-"""Run the specs of Microsoft's JavaScript SDK against the emulator, over HTTPS, with Node.
+"""The specs of Microsoft's JavaScript SDK, with Node: vitest runs `test/public` over HTTPS.
 
-    python emulator/conformance/javascript.py CHECKOUT [spec …] [--partitions 4]
-
-CHECKOUT is a work tree of azure-sdk-for-js. Its `sdk/cosmosdb/cosmos` is copied to
-`.conformance/js`, where npm installs what it needs, and vitest runs `test/public`. The failures
-with their reasons go to `.conformance/failures-js-<partitions>.txt`.
+`sdk/cosmosdb/cosmos` of a checkout is copied to `.conformance/js`, where npm installs what it
+needs.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -17,15 +13,14 @@ import shutil
 import socket
 import socketserver
 import subprocess
-import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import figures
-from server import WORK, serving
+from outcomes import Outcome
+from server import PORT, WORK, serving
+from sources import LeftOut, checkout
 
 COMPUTE_GATEWAY = 8903
 FOLDER = WORK / "js"
@@ -63,25 +58,22 @@ export default defineConfig({
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="the JavaScript SDK's specs against the emulator")
-    parser.add_argument("checkout", type=Path, help="a work tree of azure-sdk-for-js")
-    parser.add_argument("specs", nargs="*", help="paths of specs; default: all")
-    parser.add_argument("--partitions", type=int, default=1)
-    parser.add_argument("--port", type=int, default=8081)
-    options = parser.parse_args()
-    version = prepare(options.checkout)
-    results = WORK / f"outcomes-js-{options.partitions}.json"
-    with serving(options.port, options.partitions) as account, forwarding(options.port):
-        run(options.specs, results, account)
-    passed, of = report(json.loads(results.read_text()), options.partitions)
-    if not options.specs:
-        suite = f"specs of the JavaScript SDK, {_ranges(options.partitions)}"
-        figures.write({suite: (passed, of, f"@azure/cosmos {version}, Node {_node()}")})
+def run(partitions: int, only: list[str], expression: str) -> Outcome:
+    source = checkout("AZURE_SDK_FOR_JS", "Azure/azure-sdk-for-js", "sdk/cosmosdb/cosmos")
+    if shutil.which("npx") is None:
+        raise LeftOut("install Node, with npm")
+    version = _prepare(source)
+    options = [*only, *(["--testNamePattern", expression] if expression else [])]
+    with serving(partitions=partitions) as account, _forwarding(PORT):
+        files = _run(options, account)["testResults"]
+    total = Outcome(f"@azure/cosmos {version}, Node {_node()}")
+    for file in files:
+        total.add(file["name"].partition("/test/")[2], _outcome(file))
+    return total
 
 
 @contextlib.contextmanager
-def forwarding(port: int) -> Iterator[None]:
+def _forwarding(port: int) -> Iterator[None]:
     """Some specs talk to the compute gateway, which Microsoft's emulator has on a port of its own:
     what they send there goes to the same server."""
 
@@ -107,11 +99,8 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
-def prepare(checkout: Path) -> str:
+def _prepare(source: Path) -> str:
     """Copies sources and specs, and installs what they need; returns the version of the SDK."""
-    source = checkout / "sdk" / "cosmosdb" / "cosmos"
-    if not (source / "test" / "public").is_dir():
-        sys.exit(f"{checkout}: no work tree of azure-sdk-for-js, or one without sdk/cosmosdb")
     shutil.rmtree(COSMOS, ignore_errors=True)
     COSMOS.mkdir(parents=True)
     for name in ("src", "test"):
@@ -126,7 +115,9 @@ def prepare(checkout: Path) -> str:
     return str(json.loads((source / "package.json").read_text())["version"])
 
 
-def run(specs: list[str], results: Path, account: dict[str, str]) -> None:
+def _run(options: list[str], account: dict[str, str]) -> dict[str, Any]:
+    results = WORK / "outcomes" / "javascript.json"
+    results.parent.mkdir(exist_ok=True)
     results.unlink(missing_ok=True)
     # The specs leave certificates unchecked for this name only.
     host = account["ACCOUNT_HOST"].replace("127.0.0.1", "localhost")
@@ -136,41 +127,22 @@ def run(specs: list[str], results: Path, account: dict[str, str]) -> None:
         "ACCOUNT_HOST": host,
         "NODE_OPTIONS": "--dns-result-order=ipv4first --no-warnings",
     }
-    command = ["npx", "vitest", "run", "--reporter=json", f"--outputFile={results}", *specs]
+    command = ["npx", "vitest", "run", "--reporter=json", f"--outputFile={results}", *options]
     subprocess.run(command, cwd=COSMOS, env=environment, check=False, stdout=subprocess.DEVNULL)
-    if not results.exists():
-        sys.exit("vitest has left no results")
+    found: dict[str, Any] = json.loads(results.read_text())
+    return found
 
 
-def report(outcome: dict[str, Any], partitions: int) -> tuple[int, int]:
-    total: Counter[str] = Counter()
-    failures = []
-    for file in outcome["testResults"]:
-        name = file["name"].partition("/test/")[2]
-        counted = Counter(test["status"] for test in file["assertionResults"])
-        total += counted
-        print(f"{name:66} {_share(counted):>9}")
-        for test in file["assertionResults"]:
-            if test["status"] == "failed":
-                reason = " ".join("".join(test["failureMessages"][:1]).split())[:300]
-                failures.append(f"{name}: {test['fullName']}\n    {reason}")
-    print(f"{'all':66} {_share(total):>9}")
-    (WORK / f"failures-js-{partitions}.txt").write_text("\n".join(failures) + "\n")
-    return total["passed"], total["passed"] + total["failed"]
-
-
-def _share(counted: Counter[str]) -> str:
-    return f"{counted['passed']}/{counted['passed'] + counted['failed']}"
-
-
-def _ranges(partitions: int) -> str:
-    return "one range" if partitions == 1 else f"{partitions} ranges"
+def _outcome(file: dict[str, Any]) -> Outcome:
+    outcome = Outcome()
+    for test in file["assertionResults"]:
+        outcome.passed += test["status"] == "passed"
+        if test["status"] == "failed":
+            reason = " ".join("".join(test["failureMessages"][:1]).split())[:300]
+            outcome.failures.append(f"{test['fullName']}\n    {reason}")
+    return outcome
 
 
 def _node() -> str:
     found = subprocess.run(["node", "--version"], check=True, capture_output=True, text=True)
     return found.stdout.strip().removeprefix("v")
-
-
-if __name__ == "__main__":
-    main()

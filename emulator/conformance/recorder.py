@@ -34,8 +34,8 @@ def counted_async(send: Callable[..., Any]) -> Callable[..., Any]:
     return counting
 
 
-RequestsTransport.send = counted(RequestsTransport.send)  # type: ignore[method-assign]
-AioHttpTransport.send = counted_async(AioHttpTransport.send)  # type: ignore[method-assign]
+RequestsTransport.send = counted(RequestsTransport.send)
+AioHttpTransport.send = counted_async(AioHttpTransport.send)
 
 
 @pytest.hookimpl(wrapper=True)

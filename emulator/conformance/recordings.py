@@ -1,37 +1,29 @@
-"""Replay recorded exchanges on the emulator, strict and like Microsoft's container.
+"""Recorded exchanges, replayed in process: strict, and like Microsoft's container.
 
-    python emulator/conformance/recordings.py CHECKOUT
-
-CHECKOUT is a work tree of xo/dbimp. Its `testdata/cosmos` has 248 exchanges that were recorded on
-an account, and the same 248 on the container `vnext-EN20260907`. Each request is sent as it was
-recorded, with a signature of today, at the recorded pace of the server's clock, and with the
-continuations and etags of this emulator. An answer is alike if status, sub-status, the headers that
-clients use, the error code and the documents without what a server makes up are the same. What
-differs is printed.
+`testdata/cosmos` of xo/dbimp has 248 exchanges that were recorded on an account, and the same 248
+on the container `vnext-EN20260907`. Each request is sent as it was recorded, with a signature of
+today, at the recorded pace of the server's clock, and with the continuations and etags of this
+emulator. An answer is alike if status, sub-status, the headers that clients use, the error code and
+the documents without what a server makes up are the same.
 """
 
 from __future__ import annotations
 
-import argparse
 import base64
 import email.utils
 import hashlib
 import hmac
 import json
-import sys
 import urllib.parse
-from pathlib import Path
 from typing import Any
 
-import figures
+from outcomes import Outcome
+from sources import checkout
 
 from cosmos_emulator import Emulator
 from cosmos_emulator.messages import Request, Response
 
-SETS = {
-    "recorded answers of an account": ("cosmos-[0-9][0-9][0-9]-*.json", {}),
-    "recorded answers of the container": ("cosmos-EN*.json", {"like": "vnext"}),
-}
+OF_ACCOUNT, OF_CONTAINER = "cosmos-[0-9][0-9][0-9]-*.json", "cosmos-EN*.json"
 MADE_UP = {"_rid", "_self", "_etag", "_ts", "_lsn", "_attachments"}
 # Named by one answer and sent back by a later request.
 ECHOED = ("x-ms-continuation", "etag")
@@ -40,24 +32,21 @@ PRESENT = ("x-ms-continuation", "etag", "x-ms-retry-after-ms")
 WITHIN = 0.1  # of a recorded charge
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="recorded exchanges, on the emulator")
-    parser.add_argument("checkout", type=Path, help="a work tree of xo/dbimp")
-    folder = parser.parse_args().checkout / "testdata" / "cosmos"
-    rows = {}
-    for name, (pattern, options) in SETS.items():
-        exchanges = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob(pattern))]
-        if not exchanges:
-            sys.exit(f"{folder}: no files {pattern}")
-        different = replay(exchanges, options)
-        for number, found in different.items():
-            request = exchanges[number - 1]["request"]
-            print(f"{name} {number}: {request['method']} {request['path']}: {found}")
-        alike = len(exchanges) - len(different)
-        day = _headers(exchanges[0]["response"])["date"][5:16]
-        rows[name] = (alike, len(exchanges), f"xo/dbimp, {day}")
-        print(f"{name}: {alike} of {len(exchanges)} alike")
-    figures.write(rows)
+def run(pattern: str, only: list[str], expression: str) -> Outcome:
+    """`only`: numbers of exchanges. All are sent, because they build on each other."""
+    folder = checkout("DBIMP", "xo/dbimp", "testdata/cosmos")
+    exchanges = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob(pattern))]
+    different = replay(exchanges, {"like": "vnext"} if pattern == OF_CONTAINER else {})
+    outcome = Outcome(f"xo/dbimp, {_headers(exchanges[0]['response'])['date'][5:16]}")
+    for number, exchange in enumerate(exchanges, 1):
+        name = f"{number} {exchange['request']['method']} {exchange['request']['path']}"
+        if (only and str(number) not in only) or expression not in name:
+            continue
+        if number in different:
+            outcome.failures.append(f"{name}\n    {'; '.join(different[number])}")
+        else:
+            outcome.passed += 1
+    return outcome
 
 
 def replay(exchanges: list[dict[str, Any]], options: dict[str, Any]) -> dict[int, list[str]]:
@@ -142,7 +131,3 @@ def _headers(message: dict[str, Any]) -> dict[str, str]:
 
 def _moment(response: dict[str, Any]) -> float:
     return email.utils.parsedate_to_datetime(_headers(response)["date"]).timestamp()
-
-
-if __name__ == "__main__":
-    main()

@@ -10,17 +10,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".conformance"
+PORT = 8081  # Some tests know no other.
 
 
 @contextlib.contextmanager
-def serving(port: int = 8081, partitions: int = 1) -> Iterator[dict[str, str]]:
+def serving(partitions: int = 1) -> Iterator[dict[str, str]]:
     """Gives the variables by which Microsoft's tests find the server.
 
-    On port 8081, because some of the tests know no other endpoint, and with the latency of a
-    network nearby, because some want to be too impatient for it.
+    With the latency of a network nearby, because some want to be too impatient for it.
     """
     command = [
-        sys.executable, "-m", "cosmos_emulator", "--port", str(port),
+        sys.executable, "-m", "cosmos_emulator", "--port", str(PORT),
         "--partitions", str(partitions), "--latency", "0.003", "--tls", str(_certificate()),
     ]  # fmt: skip
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
