@@ -114,6 +114,20 @@ def _ways(tree: Any) -> tuple[float, int]:
     return exponent, factor
 
 
+class _Reading(dict[str, "_Reading"]):
+    """The states in which the automaton is after a character; what follows by the next one."""
+
+    __slots__ = ("before", "states", "ways")
+
+    def __init__(self, ways: "_AllWays", states: frozenset[int], before: str) -> None:
+        self.ways = ways
+        self.states = states
+        self.before = before
+
+    def __missing__(self, character: str) -> "_Reading":
+        return self.ways.follow(self, character)
+
+
 class _AllWays:
     """A nondeterministic automaton. A state is a character to read, a condition, or a fork; what
     follows a set of states is remembered."""
@@ -122,7 +136,10 @@ class _AllWays:
         self._group_state = tree.state
         self._states: list[tuple[str, Any, tuple[int, ...]]] = [("end", None, ())]
         self._first = self._sequence(tree, tree.state.flags, 0)
-        self._next: dict[Any, tuple[frozenset[int], bool]] = {}
+        self._readings: dict[tuple[frozenset[int], str], _Reading] = {}
+        self._found = _Reading(self, frozenset(), "")
+        self._remembered = 0
+        self._left = MOST_STEPS
 
     def _add(self, kind: str, what: Any, *following: int) -> int:
         if len(self._states) >= MOST_STATES:
@@ -164,30 +181,49 @@ class _AllWays:
         raise _Unsupported
 
     def found_in(self, text: str) -> bool:
-        left = MOST_STEPS
-        states: frozenset[int] = frozenset()
-        before = ""
-        last = len(text) - 1
-        for at, character in enumerate(text):
-            key = states, before, character, at == last
-            known = self._next.get(key)
-            if known is None:
-                if len(self._next) >= _MOST_REMEMBERED:
-                    self._next.clear()
-                known = self._next[key] = self._step(*key)
-                left -= len(states) + 1
-                if left < 0:
-                    raise QueryError(
-                        "The regular expression is too large for the text.", code="SC2007"
-                    )
-            states, is_found = known
+        self._left = MOST_STEPS
+        reading = self._reading(frozenset(), "")
+        for character in text[:-1]:
+            reading = reading[character]
+        if reading is self._found:
+            return True
+        states = reading.states
+        if text:
+            states, is_found = self._step(states, reading.before, text[-1], is_last=True)
             if is_found:
                 return True
-            before = character
-        return 0 in self._reached(states, before, "", is_last=True)
+        return 0 in self._reached(states, text[-1:], "", is_last=True)
+
+    def follow(self, reading: _Reading, character: str) -> _Reading:
+        """What follows a character that was not read here before."""
+        if self._remembered >= _MOST_REMEMBERED:
+            self._forget()
+        self._remembered += 1
+        self._left -= len(reading.states) + 1
+        if self._left < 0:
+            raise QueryError("The regular expression is too large for the text.", code="SC2007")
+        following = self._found
+        if reading is not self._found:
+            states, is_found = self._step(reading.states, reading.before, character, is_last=False)
+            if not is_found:
+                following = self._reading(states, character)
+        reading[character] = following
+        return following
+
+    def _reading(self, states: frozenset[int], before: str) -> _Reading:
+        found = self._readings.get((states, before))
+        if found is None:
+            found = self._readings[states, before] = _Reading(self, states, before)
+        return found
+
+    def _forget(self) -> None:
+        for reading in [self._found, *self._readings.values()]:
+            reading.clear()
+        self._readings.clear()
+        self._remembered = 0
 
     def _step(
-        self, states: frozenset[int], before: str, character: str, is_last: bool
+        self, states: frozenset[int], before: str, character: str, *, is_last: bool
     ) -> tuple[frozenset[int], bool]:
         reached = self._reached(states, before, character, is_last=is_last)
         if 0 in reached:
