@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosmos_emulator import Emulator, aside
-from cosmos_emulator.messages import Request
+from cosmos_emulator.messages import Request, Response
 from cosmos_emulator.query import regex, run
 from cosmos_emulator.query.deadline import Deadline, GivenUp
 from cosmos_emulator.query.errors import QueryError
@@ -302,6 +302,32 @@ def test_what_took_long_begins_aside_the_next_time():
     remembered = [queries.expects(Request("POST", "/", {}, b"%d" % n)) for n in range(1000)]
     assert 0 < sum(remembered) < 100
     assert remembered[-1]
+
+
+@pytest.mark.parametrize("spends", ["before its rows", "on its rows", "after its rows"])
+def test_only_the_work_on_rows_makes_a_query_long(spends):
+    """In memory it waits for a copy of everything, whatever it reads."""
+    queries = aside.Aside()
+    request = Request("POST", "/", {}, b"any")
+
+    def work():
+        until = time.thread_time() + aside.BRIEF
+        while time.thread_time() < until:
+            pass
+
+    def handle():
+        if spends == "before its rows":
+            work()
+        request.deadline.look()
+        if spends == "on its rows":
+            work()
+        request.deadline.look()
+        if spends == "after its rows":
+            work()
+        return Response(200)
+
+    queries.run(request, handle)
+    assert queries.expects(request) is (spends == "on its rows")
 
 
 async def _all(items):
