@@ -27,6 +27,7 @@ logger = logging.getLogger("cosmosservice")
 
 _CHARGE = "x-ms-request-charge"
 _SESSION_TOKEN = "x-ms-session-token"
+_RANGE = "x-ms-documentdb-partitionkeyrangeid"
 _CONTAINER = "x-ms-alt-content-path"
 _THROTTLED = 429
 _READS = ("read", "query", "change feed")
@@ -106,7 +107,9 @@ class Sender:
         not keep it: without this, a probe would not be a read barrier."""
         connection = self._proxy.client_connection
         session: Any = connection.session  # its methods have no types
-        if session and _SESSION_TOKEN in headers and _CONTAINER not in headers:
+        # Without a range the SDK would read all ranges again.
+        complete = _SESSION_TOKEN in headers and _RANGE in headers
+        if session and complete and _CONTAINER not in headers:
             named = {**headers, _CONTAINER: self._proxy.container_link}
             session.update_session(connection, {}, named)
 
