@@ -57,10 +57,10 @@ def emulator(filled):
 
 
 @pytest.fixture
-async def session(cosmos, open_service, filled):
+async def session(cosmos, open_service, request):
     if cosmos.emulator is None:
         return await fill(open_service())
-    return filled[1].model_copy(deep=True)
+    return request.getfixturevalue("filled")[1].model_copy(deep=True)
 
 
 @pytest.fixture(autouse=True)
