@@ -228,7 +228,9 @@ async def test_the_log_is_silent_about_events_that_were_deleted_with_their_sessi
     await open_service().delete_session(**THIS)
     await open_service().create_session(**THIS)
     await service.flush()
-    assert caplog.text == ""
+    # Microsoft's container does not show composite indexes, which is said at every start.
+    said = [each.getMessage() for each in caplog.records]
+    assert [each for each in said if "a composite index" not in each] == []
 
 
 async def test_a_write_into_an_expired_session_is_seen_by_nobody_and_reaches_no_other_session(
