@@ -48,7 +48,7 @@ types: $(STAMP)
 # Tests start some hundred processes: without bytecode, each would compile the packages.
 unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 	$(BIN)/python -m tests.support.endpoints --on vnext -n 3 --dist worksteal $(SOME)
 
 # A part of test-endpoint. Those that wait until documents expire come first.
