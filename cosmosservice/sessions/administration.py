@@ -251,8 +251,8 @@ class Administration(StoreMethods):
     async def list_names(
         self, *, app_name: str | None = None, user_id: str | None = None
     ) -> list[tuple[str, str, str]]:
-        """(app name, user id, session id) of all sessions, deleted ones included. Of those that
-        were purged nothing is told, though their documents still have these names for 30 days."""
+        """(app name, user id, session id) of all sessions, deleted ones included, but not purged
+        ones, although their documents keep these names for 30 days."""
         found = await self.in_store(
             Unbounded("list_names"), lambda s: s.sessions.query(NAMES, {}, user_id)
         )
