@@ -81,6 +81,7 @@ def in_container(tmp_path, port):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=heed_ctrl_c,
             start_new_session=True,  # so that it can be interrupted as by Ctrl-C
         )
 
@@ -102,6 +103,11 @@ def wait_until(holds):
             return
         time.sleep(0.1)
     raise AssertionError("waited for a minute")
+
+
+def heed_ctrl_c():
+    """Also where the tests themselves run in the background, and ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def interrupt(run):
@@ -185,6 +191,7 @@ def test_after_ctrl_c_the_database_of_a_run_is_removed(tmp_path):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=heed_ctrl_c,
             start_new_session=True,
         )
         wait_until(started.exists)
