@@ -108,33 +108,26 @@ class Container:
         key: str | None = None,
         epk_range: tuple[str, str] | None = None,
         lsns: dict[str, int] | None = None,
+        *,
+        refused: bool = False,
     ) -> dict[str, str]:
         """Headers that tell the SDK how far it has read the container, or the requested part.
-        `lsns` is by range, for those that have not reached `lsn`."""
-        return {
-            **self.reached_headers(lsn, key, epk_range, lsns),
-            "x-ms-alt-content-path": self.link,
-            "x-ms-content-path": self.rid,
-        }
-
-    def reached_headers(
-        self,
-        lsn: int,
-        key: str | None = None,
-        epk_range: tuple[str, str] | None = None,
-        lsns: dict[str, int] | None = None,
-    ) -> dict[str, str]:
-        """Without the name of the container, as refusals are: the SDK ignores their token."""
+        `lsns` is by range, for those that have not reached `lsn`. A refusal does not name the
+        container, so the SDK ignores its token."""
         ranges = self.ranges_of(key, epk_range)
         if lsns is None:
             token = ",".join([f"{found.id}:-1#{lsn}" for found in ranges])
         else:
             token = ",".join([f"{found.id}:-1#{lsns.get(found.id, lsn)}" for found in ranges])
-        return {
+        headers = {
             "x-ms-session-token": token,
             "x-ms-documentdb-partitionkeyrangeid": ranges[0].id,
             "lsn": str(lsn),
         }
+        if not refused:
+            headers["x-ms-alt-content-path"] = self.link
+            headers["x-ms-content-path"] = self.rid
+        return headers
 
     def is_alive(self, ts: int, ttl: int | None, now: int) -> bool:
         if self.default_ttl is None:

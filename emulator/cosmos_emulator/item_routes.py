@@ -97,7 +97,7 @@ class ItemRoutes:
                     same.headers.update(snapshot.headers(container))
                     raise
                 except NotFound as refused:
-                    refused.headers.update(snapshot.headers_of_refusal(container))
+                    refused.headers.update(snapshot.headers(container, refused=True))
                     raise
             return _answer(request, outcome, snapshot.headers(container))
         check_size(request.body)
@@ -142,10 +142,8 @@ class ItemRoutes:
             self._storage.erased(sum(result["statusCode"] == 204 for result in results))
         lsn = lsn or self._catalog.lsn(container)
         charge = sum(result["requestCharge"] for result in results)
-        headers = _headers(container, charge, lsn, key)
+        headers = _headers(container, charge, lsn, key, refused=status == 207)
         headers["x-ms-item-count"] = str(len(results))
-        if status == 207:
-            del headers["x-ms-alt-content-path"], headers["x-ms-content-path"]
         if substatus:
             headers["x-ms-substatus"] = str(substatus)
         return Response(status, headers, dumps(results).encode())
@@ -268,7 +266,7 @@ class ItemRoutes:
                 if addressed is not None:
                     container, key = addressed
                     lsn = self._catalog.lsn(container)
-                    refused.headers.update(container.reached_headers(lsn, key))
+                    refused.headers.update(container.session_headers(lsn, key, refused=True))
                 raise
 
     def _container(self, request: Request) -> Container:
@@ -299,9 +297,9 @@ def _conditions(request: Request) -> Conditions:
 
 
 def _headers(
-    container: Container, charge: float, lsn: int, key: str | None = None
+    container: Container, charge: float, lsn: int, key: str | None = None, *, refused: bool = False
 ) -> dict[str, str]:
-    headers = container.session_headers(lsn, key)
+    headers = container.session_headers(lsn, key, refused=refused)
     headers["content-type"] = JSON
     headers["x-ms-request-charge"] = f"{charge:.2f}"
     return headers

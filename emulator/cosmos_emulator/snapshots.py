@@ -29,11 +29,10 @@ class Snapshot:
     lsns: dict[str, int] | None = None
     version: int | None = None  # of the newest write that may be seen; None: of the newest there is
 
-    def headers(self, container: Container) -> dict[str, str]:
-        return container.session_headers(self.lsn, self.key, self.epk_range, self.lsns)
-
-    def headers_of_refusal(self, container: Container) -> dict[str, str]:
-        return container.reached_headers(self.lsn, self.key, self.epk_range, self.lsns)
+    def headers(self, container: Container, *, refused: bool = False) -> dict[str, str]:
+        return container.session_headers(
+            self.lsn, self.key, self.epk_range, self.lsns, refused=refused
+        )
 
 
 class Snapshots:
